@@ -1,0 +1,1 @@
+//! Pure model of stacks: names, ids, graph, snapshot, gate, plans and doctor. No I/O.

@@ -1,0 +1,1 @@
+//! Hermetic repositories, a runner for the program, and a git wrapper for tests.

@@ -1,0 +1,5 @@
+//! The `lattice` program.
+
+fn main() -> std::process::ExitCode {
+    lattice::main()
+}

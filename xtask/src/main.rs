@@ -1,0 +1,3 @@
+//! Tasks for developers: test, bench, conformance.
+
+fn main() {}
