@@ -1,3 +1,43 @@
-//! Tasks for developers: test, bench, conformance.
+//! Tasks for developers, run as `cargo xtask <task>`.
 
-fn main() {}
+#![expect(
+    clippy::print_stderr,
+    reason = "a task tells its user on stderr how to call it and why it failed"
+)]
+
+use std::error::Error;
+use std::process::ExitCode;
+
+use xtask::{Failure, suite};
+
+const USAGE: &str = "\
+usage: cargo xtask <task>
+
+  test                   install what the tests need and run every check";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let root = xtask::root();
+    let result = match words.as_slice() {
+        ["test"] => suite::run(root),
+        _ => {
+            eprintln!("{USAGE}");
+            return ExitCode::from(2);
+        }
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => report(&failure),
+    }
+}
+
+fn report(failure: &Failure) -> ExitCode {
+    eprintln!("error: {failure}");
+    let mut cause = failure.source();
+    while let Some(error) = cause {
+        eprintln!("  because: {error}");
+        cause = error.source();
+    }
+    ExitCode::from(failure.code())
+}

@@ -1,0 +1,52 @@
+//! Tasks for developers: the test suite, the conformance table, benchmarks, and what the tidy test reads sources with.
+
+#![expect(
+    clippy::print_stderr,
+    reason = "a task tells its user on stderr which step it is at"
+)]
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+pub mod bench;
+mod process;
+pub mod suite;
+mod tools;
+
+/// Why a task ended without success.
+#[derive(Debug, thiserror::Error)]
+pub enum Failure {
+    #[error("`{command}` failed")]
+    Step { command: String, code: u8 },
+    #[error("could not start `{command}`")]
+    Start {
+        command: String,
+        #[source]
+        cause: io::Error,
+    },
+    #[error("could not read or write {path}")]
+    File {
+        path: PathBuf,
+        #[source]
+        cause: io::Error,
+    },
+}
+
+impl Failure {
+    /// The exit code to end with: that of the step that failed, else 1.
+    #[must_use]
+    pub fn code(&self) -> u8 {
+        match self {
+            Self::Step { code, .. } => *code,
+            Self::Start { .. } | Self::File { .. } => 1,
+        }
+    }
+}
+
+/// The root of the workspace that this crate was built in.
+#[must_use]
+pub fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .parent()
+        .expect("the crate lies one level below the root of the workspace")
+}

@@ -1,0 +1,60 @@
+//! Runs every check of the project in one go, for people and for automation alike.
+
+use std::path::Path;
+
+use crate::Failure;
+use crate::process::Call;
+use crate::tools;
+
+/// Format, lints, doc tests and documentation: what comes before the tests themselves.
+const CHECKS: [Call<'static>; 4] = [
+    cargo(&["fmt", "--all", "--check"]),
+    cargo(&[
+        "clippy",
+        "--workspace",
+        "--all-targets",
+        "--",
+        "-D",
+        "warnings",
+    ]),
+    cargo(&["test", "--workspace", "--doc"]),
+    Call {
+        program: "cargo",
+        arguments: &[
+            "doc",
+            "--workspace",
+            "--no-deps",
+            "--document-private-items",
+        ],
+        environment: &[("RUSTDOCFLAGS", "-D warnings")],
+    },
+];
+
+/// Licences, advisories and sources of dependencies; its tool is optional.
+const DEPENDENCIES: Call<'static> = cargo(&["deny", "check"]);
+
+const TESTS: Call<'static> = cargo(&["nextest", "run", "--workspace", "--profile", "ci"]);
+
+/// Installs what is missing, then runs all checks and stops at the first that fails.
+///
+/// The tests run last, so that the output ends with the summary of their runner.
+pub fn run(root: &Path) -> Result<(), Failure> {
+    tools::install(root)?;
+    for check in &CHECKS {
+        check.run(root)?;
+    }
+    if tools::has_cargo_command("deny") {
+        DEPENDENCIES.run(root)?;
+    } else {
+        eprintln!("\n==> cargo deny check: left out, cargo-deny is not installed");
+    }
+    TESTS.run(root)
+}
+
+const fn cargo(arguments: &'static [&'static str]) -> Call<'static> {
+    Call {
+        program: "cargo",
+        arguments,
+        environment: &[],
+    }
+}

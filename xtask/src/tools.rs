@@ -1,0 +1,114 @@
+//! Installs what the tests need besides git and a Rust toolchain, and only what is missing.
+
+use std::path::Path;
+
+use crate::Failure;
+use crate::process::Call;
+
+/// System programs that tests use to make file systems of their own, with the Debian package of each.
+const SYSTEM_PROGRAMS: [(&str, &str); 2] = [("mkfs.ext4", "e2fsprogs"), ("losetup", "mount")];
+
+/// Folders of system programs; those for administration are not in every user's `PATH`.
+const PROGRAM_FOLDERS: [&str; 6] = [
+    "/usr/local/sbin",
+    "/usr/local/bin",
+    "/usr/sbin",
+    "/usr/bin",
+    "/sbin",
+    "/bin",
+];
+
+/// Makes the tools of the test suite available.
+///
+/// A missing test runner is an error. A missing system program is only reported: the tests
+/// that need it say so themselves.
+pub(crate) fn install(root: &Path) -> Result<(), Failure> {
+    report_git();
+    if !has_cargo_command("nextest") {
+        cargo_install_nextest(root)?;
+    }
+    install_system_programs(root);
+    Ok(())
+}
+
+/// Whether `cargo <name>` is an installed command.
+pub(crate) fn has_cargo_command(name: &str) -> bool {
+    answer("cargo", &[name, "--version"]).is_some()
+}
+
+/// The tests run with each Git that a machine has: the system's own and the first in `PATH`.
+fn report_git() {
+    for program in ["git", "/usr/bin/git"] {
+        match answer(program, &["--version"]) {
+            Some(version) => eprintln!("{program}: {version}"),
+            None => eprintln!("{program}: not found"),
+        }
+    }
+}
+
+fn cargo_install_nextest(root: &Path) -> Result<(), Failure> {
+    Call {
+        program: "cargo",
+        arguments: &["install", "--locked", "cargo-nextest"],
+        environment: &[],
+    }
+    .run(root)
+}
+
+fn install_system_programs(root: &Path) {
+    let missing = missing_system_programs();
+    if missing.is_empty() {
+        return;
+    }
+    let names = names_of(&missing);
+    if !can_install() {
+        eprintln!("not installed: {names} (needs root and apt-get)");
+        return;
+    }
+    let mut arguments = vec!["install", "--yes", "--no-install-recommends"];
+    arguments.extend(missing.iter().map(|(_, package)| *package));
+    let done = apt_get(root, &["update"]).and_then(|()| apt_get(root, &arguments));
+    if let Err(failure) = done {
+        eprintln!("not installed: {names} ({failure})");
+    }
+}
+
+fn missing_system_programs() -> Vec<(&'static str, &'static str)> {
+    SYSTEM_PROGRAMS
+        .into_iter()
+        .filter(|(program, _)| !has_system_program(program))
+        .collect()
+}
+
+fn has_system_program(program: &str) -> bool {
+    PROGRAM_FOLDERS
+        .iter()
+        .any(|folder| Path::new(folder).join(program).exists())
+}
+
+fn names_of(programs: &[(&str, &str)]) -> String {
+    let names: Vec<&str> = programs.iter().map(|(program, _)| *program).collect();
+    names.join(", ")
+}
+
+fn can_install() -> bool {
+    has_system_program("apt-get") && answer("id", &["-u"]).as_deref() == Some("0")
+}
+
+fn apt_get(root: &Path, arguments: &[&str]) -> Result<(), Failure> {
+    Call {
+        program: "apt-get",
+        arguments,
+        environment: &[("DEBIAN_FRONTEND", "noninteractive")],
+    }
+    .run(root)
+}
+
+fn answer(program: &str, arguments: &[&str]) -> Option<String> {
+    Call {
+        program,
+        arguments,
+        environment: &[],
+    }
+    .answer()
+}
