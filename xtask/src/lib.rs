@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 pub mod bench;
 mod process;
+pub mod source;
 pub mod suite;
 mod tools;
 
@@ -30,6 +31,8 @@ pub enum Failure {
         #[source]
         cause: io::Error,
     },
+    #[error("{}", .0.join("\n"))]
+    Problems(Vec<String>),
 }
 
 impl Failure {
@@ -38,7 +41,7 @@ impl Failure {
     pub fn code(&self) -> u8 {
         match self {
             Self::Step { code, .. } => *code,
-            Self::Start { .. } | Self::File { .. } => 1,
+            Self::Start { .. } | Self::File { .. } | Self::Problems(_) => 1,
         }
     }
 }
@@ -49,4 +52,11 @@ pub fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
         .parent()
         .expect("the crate lies one level below the root of the workspace")
+}
+
+fn read(path: &Path) -> Result<String, Failure> {
+    std::fs::read_to_string(path).map_err(|cause| Failure::File {
+        path: path.to_owned(),
+        cause,
+    })
 }
