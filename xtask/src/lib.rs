@@ -9,6 +9,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 pub mod bench;
+pub mod conformance;
 mod process;
 pub mod source;
 pub mod suite;

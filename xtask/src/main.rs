@@ -8,12 +8,14 @@
 use std::error::Error;
 use std::process::ExitCode;
 
-use xtask::{Failure, suite};
+use xtask::{Failure, conformance, suite};
 
 const USAGE: &str = "\
 usage: cargo xtask <task>
 
-  test                   install what the tests need and run every check";
+  test                   install what the tests need and run every check
+  conformance            write docs/conformance.md from the comments beside the tests
+  conformance --check    fail if docs/conformance.md is not up to date";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -21,6 +23,8 @@ fn main() -> ExitCode {
     let root = xtask::root();
     let result = match words.as_slice() {
         ["test"] => suite::run(root),
+        ["conformance"] => conformance::write(root),
+        ["conformance", "--check"] => conformance::check(root),
         _ => {
             eprintln!("{USAGE}");
             return ExitCode::from(2);
