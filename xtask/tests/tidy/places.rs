@@ -1,0 +1,152 @@
+//! What may stand in few places only: process starts, Git's own files, ref writes, the operation marker.
+
+use xtask::source::{Line, Source};
+
+use super::imports::imports;
+use super::{assert_kept, offenders, product};
+
+const GIT: &str = "crates/lattice-repo/src/git/";
+const GIT_PROCESS: &str = "crates/lattice-repo/src/git/process.rs";
+
+/// Agents, `gh auth token`, and editor, browser and explainer.
+const OTHER_PROCESSES: [&str; 3] = [
+    "crates/lattice-sprites/src/process.rs",
+    "crates/lattice-forge/src/token.rs",
+    "crates/lattice/src/prompt.rs",
+];
+
+/// Files in which Git keeps the state of its operations and its refs.
+const GIT_FILES: [&str; 8] = [
+    "rebase-merge",
+    "rebase-apply",
+    "MERGE_HEAD",
+    "CHERRY_PICK_HEAD",
+    "REVERT_HEAD",
+    "REBASE_HEAD",
+    "BISECT_LOG",
+    "packed-refs",
+];
+
+/// Subcommands of git that write refs or the objects that refs are moved to.
+const GIT_WRITERS: [&str; 8] = [
+    "update-ref",
+    "symbolic-ref",
+    "fast-import",
+    "send-pack",
+    "receive-pack",
+    "commit-tree",
+    "hash-object",
+    "mktree",
+];
+
+// proves: ST-4.1-21, ST-10.1-1
+#[test]
+fn only_the_git_interface_starts_git() {
+    let mut sources = product();
+    let found: Vec<String> = sources
+        .iter()
+        .filter(|source| source.path != GIT_PROCESS && !is_other_process(source))
+        .flat_map(process_starts)
+        .collect();
+    assert_kept("processes start in their own modules", &found);
+    sources.retain(is_other_process);
+    let git = offenders(&sources, &[], |line| line.text.contains("\"git\""));
+    assert_kept("other modules start other programs", &git);
+}
+
+// proves: ST-10.1-5
+// proves partly: ST-4.1-22 — paths into the Git directory that are put together at run time
+#[test]
+fn only_the_git_interface_knows_the_files_of_git() {
+    let found = offenders(&product(), &[GIT], |line| holds(line, &GIT_FILES));
+    assert_kept("Git's files are known to the Git interface alone", &found);
+}
+
+// proves partly: ST-1.1-2 — counting the writes of the whole integration suite
+#[test]
+fn only_the_git_interface_names_what_writes_refs() {
+    let found = offenders(&product(), &[GIT], |line| holds(line, &GIT_WRITERS));
+    assert_kept("refs are written by the Git interface alone", &found);
+}
+
+// proves partly: ST-4.1-19 — that the marker appears and vanishes with an operation
+#[test]
+fn only_the_repository_crate_names_the_operation_marker() {
+    let found = offenders(&product(), &["crates/lattice-repo/"], |line| {
+        holds(line, &["op-state.json"])
+    });
+    assert_kept("the marker is written in one crate", &found);
+}
+
+/// Planner, doctor and explanations live in the model, which has no way to the repository at all.
+// proves: ST-4.1-2, ST-6.3-3
+// proves partly: ST-12-9 — planners are reached only with a gated context, which the compiler holds
+#[test]
+fn the_program_reaches_repositories_through_the_engine_alone() {
+    let mut sources = product();
+    sources.retain(|source| source.path.starts_with("crates/lattice/"));
+    let found = offenders(&sources, &[], |line| line.code.contains("lattice_repo"));
+    assert_kept("the program has no write path of its own", &found);
+}
+
+// proves: ST-9.1-8
+#[test]
+fn explainers_reach_neither_engine_nor_repository() {
+    let mut sources = product();
+    sources.retain(|source| {
+        let is_program = source.path.starts_with("crates/lattice/");
+        let is_model = source.path.starts_with("crates/lattice-model/");
+        (is_program || is_model) && source.path.contains("/src/explain")
+    });
+    let found = offenders(&sources, &[], |line| {
+        line.code.contains("lattice_engine") || line.code.contains("lattice_repo")
+    });
+    assert_kept("explaining changes nothing", &found);
+}
+
+#[test]
+fn process_starts_are_seen_in_imports_and_calls() {
+    let content = "
+use std::process::{ExitCode, Command};
+use std::process;
+fn a() { clap::Command::new(\"a\"); }
+fn b() { process::Command::new(\"a\"); }
+fn c() { Command::new(\"a\"); }
+fn d() -> process::ExitCode {}
+#[cfg(test)]
+mod tests { fn e() { Command::new(\"a\"); } }
+";
+    let source = Source::new("crates/a/src/a.rs", content);
+    assert_eq!(
+        process_starts(&source),
+        [
+            "crates/a/src/a.rs:2: imports std::process::Command",
+            "crates/a/src/a.rs:5: fn b() { process::Command::new(\"a\"); }",
+            "crates/a/src/a.rs:6: fn c() { Command::new(\"a\"); }"
+        ]
+    );
+}
+
+fn is_other_process(source: &Source) -> bool {
+    OTHER_PROCESSES.contains(&source.path.as_str())
+}
+
+fn process_starts(source: &Source) -> Vec<String> {
+    let mut starts: Vec<String> = imports(source)
+        .into_iter()
+        .filter(|import| import.path.ends_with("process::Command"))
+        .map(|import| format!("{}:{}: imports {}", source.path, import.line, import.path))
+        .collect();
+    let lines = source.production().filter(|line| {
+        // The parser of arguments has a type of the same name.
+        let code = line.code.replace("clap::Command", "");
+        !code.trim().starts_with("use ")
+            && (code.contains("process::Command") || code.contains("Command::new("))
+    });
+    starts.extend(lines.map(|line| super::place(source, line)));
+    starts
+}
+
+fn holds(line: &Line, words: &[&str]) -> bool {
+    words.iter().any(|word| line.text.contains(word))
+}
