@@ -80,7 +80,7 @@ fn only_the_repository_crate_names_the_operation_marker() {
 
 /// Planner, doctor and explanations live in the model, which has no way to the repository at all.
 // proves: ST-4.1-2, ST-6.3-3
-// proves partly: ST-12-9 — planners are reached only with a gated context, which the compiler holds
+// proves partly: ST-12-9 — that planners are out of reach without a gated context
 #[test]
 fn the_program_reaches_repositories_through_the_engine_alone() {
     let mut sources = product();
