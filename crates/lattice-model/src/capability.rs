@@ -1,0 +1,61 @@
+//! Facts that a snapshot proves, of which each command requires some.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::issue::Issue;
+
+/// One thing that is known to be true. It exists or it does not; there is no half of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum Capability {
+    RepoOpen,
+    TrunkKnown,
+    NoLatticeOpInProgress,
+    NoExternalGitOpInProgress,
+    MetadataReadable,
+    GraphValid,
+    /// The branch that the command is about was found and is of the right kind.
+    ScopeResolved,
+    /// No frozen branch would be rewritten.
+    FrozenPolicySatisfied,
+    WorkingCopyStateKnown,
+    WorkingDirectoryAvailable,
+    /// All commits are here; a shallow clone cannot tell where a branch left its parent.
+    HistoryComplete,
+    /// No branch that the command rewrites is checked out in another worktree.
+    BranchesFree,
+    /// No lock file that a dead process left behind is in the way of Git.
+    RefsWritable,
+}
+
+impl Capability {
+    pub const ALL: &'static [Self] = &[
+        Self::RepoOpen,
+        Self::TrunkKnown,
+        Self::NoLatticeOpInProgress,
+        Self::NoExternalGitOpInProgress,
+        Self::MetadataReadable,
+        Self::GraphValid,
+        Self::ScopeResolved,
+        Self::FrozenPolicySatisfied,
+        Self::WorkingCopyStateKnown,
+        Self::WorkingDirectoryAvailable,
+        Self::HistoryComplete,
+        Self::BranchesFree,
+        Self::RefsWritable,
+    ];
+}
+
+impl fmt::Display for Capability {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(self, f)
+    }
+}
+
+/// All capabilities that no issue removes. Every absence thereby has an issue that explains it.
+pub fn remaining(issues: &[Issue]) -> BTreeSet<Capability> {
+    let removed: BTreeSet<_> = issues.iter().filter_map(|issue| issue.kind.removes()).collect();
+    Capability::ALL.iter().copied().filter(|capability| !removed.contains(capability)).collect()
+}

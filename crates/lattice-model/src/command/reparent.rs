@@ -1,0 +1,75 @@
+//! `move`: puts a branch and everything above it onto another parent.
+
+use crate::branch::Parent;
+use crate::capability::Capability;
+use crate::gate::{Command, ReadyContext, Refusal};
+use crate::issue::{Issue, IssueKind, evidence};
+use crate::name::BranchName;
+use crate::plan::{Hooks, Plan};
+use crate::snapshot::Snapshot;
+
+use super::restack::{Restack, rewritten};
+use super::rewrite::Rewriting;
+use super::scope;
+
+#[derive(Debug, Clone)]
+pub struct Move {
+    pub source: Option<BranchName>,
+    pub onto: BranchName,
+    pub hooks: Hooks,
+}
+
+impl Command for Move {
+    const NAME: &'static str = "move";
+    const REQUIRES: &'static [Capability] = Restack::REQUIRES;
+
+    fn check(&self, snapshot: &Snapshot) -> Vec<Issue> {
+        let source = match scope::tracked(snapshot, self.source.as_ref()) {
+            Ok(source) => source,
+            Err(issue) => return vec![issue],
+        };
+        let known = snapshot.is_tracked(&self.onto) || snapshot.settings.trunk.as_ref() == Some(&self.onto);
+        if !known || snapshot.tip(&self.onto).is_none() {
+            let facts = evidence([("branch", self.onto.to_string())]);
+            let summary = format!("`{}` is neither the trunk nor a tracked branch", self.onto);
+            return vec![Issue::new(IssueKind::ScopeUnresolved, summary, facts).action(
+                "track",
+                "track it first",
+                format!("lattice track {} --parent <branch below>", self.onto),
+            )];
+        }
+        let mut issues: Vec<_> = scope::frozen(snapshot, &source).into_iter().collect();
+        if let Ok(plan) = self.planned(snapshot, &source) {
+            issues.extend(scope::occupied(snapshot, rewritten(&plan).iter()));
+        }
+        issues
+    }
+
+    fn plan(&self, ready: &ReadyContext<Self>) -> Result<Plan, Refusal> {
+        let snapshot = ready.snapshot();
+        let source = scope::tracked(snapshot, self.source.as_ref()).expect("bug: the gate resolved the scope");
+        self.planned(snapshot, &source)
+    }
+}
+
+impl Move {
+    fn planned(&self, snapshot: &Snapshot, source: &BranchName) -> Result<Plan, Refusal> {
+        let graph = snapshot.graph();
+        let above = graph.upstack(source);
+        if self.onto == *source || above.contains(&self.onto) {
+            return Err(Refusal::new(
+                "move-onto-itself",
+                format!("`{source}` cannot stand on `{}`, which is {source} itself or above it", self.onto),
+            )
+            .hint("pick a branch that is not part of what is moved"));
+        }
+        let trunk = snapshot.settings.trunk.clone().expect("bug: the gate requires a trunk");
+        let mut rewriting = Rewriting::new(snapshot);
+        rewriting.parent_changes(source, Parent::of(&self.onto, &trunk));
+        rewriting.bring(source)?;
+        for branch in &above {
+            rewriting.bring(branch)?;
+        }
+        Ok(rewriting.finish(Plan::new(Self::NAME, self.hooks)).verified())
+    }
+}

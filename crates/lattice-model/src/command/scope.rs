@@ -1,0 +1,125 @@
+//! Finds the branch that a request is about, and says what is wrong with it.
+
+use crate::gate::Refusal;
+use crate::issue::{Issue, IssueKind, evidence};
+use crate::name::BranchName;
+use crate::plan::{FreezeDraft, Hooks, Plan, Step};
+use crate::snapshot::{Head, Snapshot};
+
+use super::rewrite::{draft_of, expected_metadata};
+
+/// The branch that was named, or else the current one; `Err` explains why there is none.
+pub(super) fn named_or_current(snapshot: &Snapshot, named: Option<&BranchName>) -> Result<BranchName, Issue> {
+    if let Some(name) = named {
+        if snapshot.branches.contains_key(name) {
+            return Ok(name.clone());
+        }
+        let facts = evidence([("branch", name.to_string())]);
+        return Err(Issue::new(IssueKind::ScopeUnresolved, format!("there is no branch `{name}`"), facts).action(
+            "look",
+            "see which branches there are",
+            "lattice log --show-untracked",
+        ));
+    }
+    match &snapshot.head {
+        Head::Branch { name, .. } => Ok(name.clone()),
+        Head::Detached(commit) => Err(no_current("HEAD is detached", &commit.to_string())),
+        Head::Unborn(name) => Err(no_current("the current branch has no commit yet", name)),
+        Head::Unusable(name) => Err(no_current("the current branch has a name that Lattice does not use", name)),
+    }
+}
+
+fn no_current(why: &str, head: &str) -> Issue {
+    let facts = evidence([("head", head.to_owned())]);
+    Issue::new(IssueKind::ScopeUnresolved, format!("there is no current branch to work on: {why}"), facts).action(
+        "check-out",
+        "check out a branch",
+        "lattice checkout <branch>",
+    )
+}
+
+/// A tracked branch: the named one, or else the current one.
+pub(super) fn tracked(snapshot: &Snapshot, named: Option<&BranchName>) -> Result<BranchName, Issue> {
+    let branch = named_or_current(snapshot, named)?;
+    if snapshot.is_tracked(&branch) {
+        return Ok(branch);
+    }
+    let facts = evidence([("branch", branch.to_string())]);
+    if snapshot.settings.trunk.as_ref() == Some(&branch) {
+        let summary = format!("`{branch}` is the trunk, which this command does not change");
+        return Err(Issue::new(IssueKind::ScopeUnresolved, summary, facts).action(
+            "check-out",
+            "check out a branch of a stack",
+            "lattice checkout <branch>",
+        ));
+    }
+    Err(Issue::new(IssueKind::ScopeUnresolved, format!("`{branch}` is not tracked"), facts).action(
+        "track",
+        "track it",
+        format!("lattice track {branch} --parent <branch below>"),
+    ))
+}
+
+/// The issue of a frozen branch that the command would rewrite.
+pub(super) fn frozen(snapshot: &Snapshot, branch: &BranchName) -> Option<Issue> {
+    let (metadata, _) = snapshot.metadata_of(branch)?;
+    if !metadata.freeze.is_frozen() {
+        return None;
+    }
+    let mut document = draft_of(metadata);
+    document.freeze = FreezeDraft::Keep(crate::branch::FreezeState::Unfrozen);
+    let unfreeze = Plan::new("doctor", Hooks::Run)
+        .then(Step::SetMetadata { branch: branch.clone(), expected: expected_metadata(snapshot, branch), document })
+        .verified();
+    let facts = evidence([("branch", branch.to_string())]);
+    let issue = Issue::new(IssueKind::Frozen, format!("`{branch}` is frozen and would be rewritten"), facts);
+    Some(issue.fix("unfreeze", format!("unfreeze {branch}"), unfreeze))
+}
+
+/// Issues for branches that would be rewritten while another worktree has them checked out.
+pub(super) fn occupied<'a>(snapshot: &Snapshot, branches: impl IntoIterator<Item = &'a BranchName>) -> Vec<Issue> {
+    let here = snapshot.repository.work_dir.as_deref();
+    let elsewhere = |branch: &&BranchName| snapshot.worktrees.get(*branch).filter(|path| Some(path.as_path()) != here);
+    let mut issues = Vec::new();
+    for branch in branches {
+        if let Some(path) = elsewhere(&branch) {
+            let path = path.display().to_string();
+            let facts = evidence([("branch", branch.to_string()), ("worktree", path.clone())]);
+            let summary = format!("`{branch}` is checked out in the worktree {path}");
+            issues.push(Issue::new(IssueKind::CheckedOutElsewhere, summary, facts).action(
+                "free",
+                "let go of the branch there",
+                format!("git -C {path} switch --detach"),
+            ));
+        }
+    }
+    issues
+}
+
+/// Refuses a new branch name that exists or that Git could not store beside the others.
+pub fn check_new_name(snapshot: &Snapshot, name: &BranchName) -> Result<(), Refusal> {
+    if snapshot.branches.contains_key(name) {
+        return Err(Refusal::new("branch-exists", format!("a branch `{name}` exists already"))
+            .hint(format!("lattice checkout {name}, or pick another name")));
+    }
+    let all = snapshot.branches.keys().chain(snapshot.metadata.keys());
+    for other in all {
+        let (short, long) = if name.as_str().len() < other.as_str().len() { (name, other) } else { (other, name) };
+        let nested = long.as_str().strip_prefix(short.as_str()).is_some_and(|rest| rest.starts_with('/'));
+        if nested {
+            return Err(Refusal::new(
+                "branch-name-clash",
+                format!("`{name}` cannot exist beside `{other}`: Git stores refs like files and folders"),
+            )
+            .hint("pick another name"));
+        }
+    }
+    if snapshot.metadata.contains_key(name) {
+        return Err(Refusal::new(
+            "metadata-exists",
+            format!("there is metadata of a deleted branch `{name}`; it would be taken over silently"),
+        )
+        .hint("run `lattice doctor` to remove or restore it"));
+    }
+    Ok(())
+}

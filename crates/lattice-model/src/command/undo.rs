@@ -1,0 +1,116 @@
+//! `undo` and `redo`: reverse an operation, of which the ledger knows everything.
+
+use crate::capability::Capability;
+use crate::event::{Event, RefChange};
+use crate::gate::{Command, ReadyContext, Refusal};
+use crate::id::ContentDigest;
+use crate::plan::{Expected, Hooks, OldFile, Place, Plan, Step};
+use crate::snapshot::Snapshot;
+
+#[derive(Debug, Clone)]
+pub struct Undo {
+    /// The `Committed` event of the operation.
+    pub event: Event,
+    pub direction: Direction,
+    /// Operations that changed the same refs since, newest first.
+    pub later: Vec<Event>,
+}
+
+/// `redo` is the undoing of an undo under another name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Direction {
+    Undo,
+    Redo,
+}
+
+impl Command for Undo {
+    const NAME: &'static str = "undo";
+    const REQUIRES: &'static [Capability] = &[
+        Capability::RepoOpen,
+        Capability::NoLatticeOpInProgress,
+        Capability::NoExternalGitOpInProgress,
+        Capability::RefsWritable,
+    ];
+
+    fn plan(&self, ready: &ReadyContext<Self>) -> Result<Plan, Refusal> {
+        let snapshot = ready.snapshot();
+        let name = match self.direction {
+            Direction::Undo => "undo",
+            Direction::Redo => "redo",
+        };
+        self.check_values(snapshot)?;
+        let mut plan = Plan::new(name, Hooks::Run);
+        self.restore_config(snapshot, &mut plan)?;
+        for change in &self.event.refs {
+            let expected = Expected::from_option(change.new);
+            let to = change.old.map(Place::Object);
+            plan.steps.push(Step::SetRef { name: change.name.clone(), expected, to });
+        }
+        self.restore_worktree(snapshot, &mut plan)?;
+        Ok(plan.verified())
+    }
+}
+
+impl Undo {
+    /// Every ref must still have the value that the operation left.
+    fn check_values(&self, snapshot: &Snapshot) -> Result<(), Refusal> {
+        let moved: Vec<&RefChange> =
+            self.event.refs.iter().filter(|change| current(snapshot, change) != change.new).collect();
+        if moved.is_empty() {
+            return Ok(());
+        }
+        let names: Vec<_> = moved.iter().map(|change| change.name.as_str()).collect();
+        let message =
+            format!("`{}` changed these refs, and they changed again since: {}", self.event.command, names.join(", "));
+        let mut refusal = Refusal::new("changed-since", message);
+        let touches = |event: &&Event| event.refs.iter().any(|c| moved.iter().any(|m| m.name == c.name));
+        for later in self.later.iter().filter(touches) {
+            refusal = refusal.hint(format!("undo this first: lattice undo {} ({})", later.op, later.command));
+        }
+        if refusal.hints.is_empty() {
+            refusal = refusal.hint("they were changed outside of Lattice; `lattice ops` shows what was observed");
+        }
+        Err(refusal)
+    }
+
+    fn restore_config(&self, snapshot: &Snapshot, plan: &mut Plan) -> Result<(), Refusal> {
+        let Some(change) = &self.event.detail.config else { return Ok(()) };
+        let left = change.new.as_ref().map(|text| ContentDigest::of(text.as_bytes()));
+        if snapshot.config.digest() != left.as_ref() {
+            return Err(Refusal::new("changed-since", "lattice/config.toml changed again since that operation"));
+        }
+        plan.steps.push(Step::WriteConfig { expected: left, content: change.old.clone(), old: OldFile::Recorded });
+        Ok(())
+    }
+
+    fn restore_worktree(&self, snapshot: &Snapshot, plan: &mut Plan) -> Result<(), Refusal> {
+        let Some(change) = &self.event.detail.worktree else { return Ok(()) };
+        let unchanged = change.head_before == change.head_after
+            && change.files_from == change.files_to
+            && change.index_before == change.index_after;
+        if unchanged {
+            return Ok(());
+        }
+        if snapshot.repository.git_dir.display().to_string() != change.git_dir {
+            return Err(Refusal::new("other-worktree", "that operation changed the files of another worktree")
+                .hint(format!("run this in the worktree of {}", change.git_dir)));
+        }
+        if snapshot.head.value().as_ref() != Some(&change.head_after) {
+            return Err(Refusal::new("changed-since", "another branch was checked out since that operation")
+                .hint("check the branch out again, then undo"));
+        }
+        let (Some(files_to), Some(files_from)) = (change.files_from, change.files_to) else { return Ok(()) };
+        let (Some(index_to), Some(index_from)) = (change.index_before, change.index_after) else { return Ok(()) };
+        let head = change.head_before.clone();
+        plan.steps.push(Step::RestoreWorktree { head, files_from, files_to, index_from, index_to });
+        Ok(())
+    }
+}
+
+fn current(snapshot: &Snapshot, change: &RefChange) -> Option<crate::id::Oid> {
+    if let Some(branch) = change.name.as_branch() {
+        return snapshot.tip(&branch);
+    }
+    let branch = change.name.as_metadata_of()?;
+    snapshot.metadata.get(&branch).map(|reading| reading.oid)
+}

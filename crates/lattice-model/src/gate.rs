@@ -1,0 +1,109 @@
+//! Decides whether a command may run on a snapshot.
+
+use std::collections::BTreeSet;
+use std::marker::PhantomData;
+
+use crate::capability::Capability;
+use crate::doctor;
+use crate::issue::{Issue, Severity};
+use crate::plan::Plan;
+use crate::snapshot::{Divergence, Snapshot};
+
+/// A request that changes the repository: what it needs, what its scope means, what it would do.
+pub trait Command: Sized {
+    const NAME: &'static str;
+    const REQUIRES: &'static [Capability];
+
+    /// What is wrong with this request on this snapshot, as far as the snapshot itself does not say it.
+    fn check(&self, _snapshot: &Snapshot) -> Vec<Issue> {
+        Vec::new()
+    }
+
+    /// Pure and deterministic.
+    fn plan(&self, ready: &ReadyContext<Self>) -> Result<Plan, Refusal>;
+}
+
+/// Proof that a snapshot has everything the command `C` requires. Only [`gate`] makes one.
+///
+/// The context of one command is of no use to another:
+///
+/// ```compile_fail
+/// use lattice_model::command::{freeze::Freeze, restack::Restack};
+/// use lattice_model::gate::{Command, ReadyContext};
+/// fn confuse(freeze: &Freeze, ready: &ReadyContext<Restack>) {
+///     let _ = freeze.plan(ready);
+/// }
+/// ```
+///
+/// and nobody else can make one:
+///
+/// ```compile_fail
+/// use lattice_model::{command::freeze::Freeze, gate::ReadyContext, snapshot::Snapshot};
+/// fn forge(snapshot: Snapshot) -> ReadyContext<Freeze> {
+///     ReadyContext { snapshot, command: std::marker::PhantomData }
+/// }
+/// ```
+#[derive(Debug)]
+pub struct ReadyContext<C> {
+    snapshot: Snapshot,
+    command: PhantomData<C>,
+}
+
+impl<C> ReadyContext<C> {
+    pub fn snapshot(&self) -> &Snapshot {
+        &self.snapshot
+    }
+}
+
+/// The issues that block a command, with their fixes.
+#[derive(Debug, Clone)]
+pub struct RepairBundle {
+    pub command: &'static str,
+    pub missing: BTreeSet<Capability>,
+    pub issues: Vec<Issue>,
+    pub divergence: Option<Divergence>,
+}
+
+/// What gating concluded: one of the two, never both, never none.
+#[must_use]
+#[derive(Debug)]
+pub enum Gate<C> {
+    Ready(ReadyContext<C>),
+    Repair(RepairBundle),
+}
+
+/// A request that is well-formed and allowed, and still cannot be planned.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refusal {
+    pub code: &'static str,
+    pub message: String,
+    pub hints: Vec<String>,
+}
+
+impl Refusal {
+    pub fn new(code: &'static str, message: impl Into<String>) -> Self {
+        Self { code, message: message.into(), hints: Vec::new() }
+    }
+
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hints.push(hint.into());
+        self
+    }
+}
+
+/// Checks what `command` requires against what `snapshot` proves.
+pub fn gate<C: Command>(snapshot: Snapshot, command: &C) -> Gate<C> {
+    let mut issues = doctor::diagnose(&snapshot);
+    issues.extend(command.check(&snapshot));
+    let required = |issue: &Issue| issue.kind.removes().filter(|removed| C::REQUIRES.contains(removed));
+    let missing: BTreeSet<_> = issues.iter().filter_map(required).collect();
+    if missing.is_empty() {
+        return Gate::Ready(ReadyContext { snapshot, command: PhantomData });
+    }
+    issues.retain(|issue| required(issue).is_some());
+    for issue in &mut issues {
+        issue.severity = Severity::Blocking;
+    }
+    Gate::Repair(RepairBundle { command: C::NAME, missing, issues, divergence: snapshot.divergence })
+}

@@ -1,0 +1,149 @@
+//! Validated names: branches and full ref names.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// The name of a local branch, such as `feature/login`, without `refs/heads/`.
+///
+/// Holds only what `git check-ref-format --branch` accepts, so it can neither be mistaken for an
+/// option nor resolve to anything but `refs/heads/<name>`.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct BranchName(String);
+
+/// A full ref name, such as `refs/heads/main`.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct RefName(String);
+
+/// Why a text is not a name.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NameError {
+    #[error("a name cannot be empty")]
+    Empty,
+    #[error("`{0}` starts with a dash and would be read as an option")]
+    LeadingDash(String),
+    #[error("`{0}` is reserved by Git")]
+    Reserved(String),
+    #[error("`{name}` contains {what}, which Git does not allow in a name")]
+    Forbidden { name: String, what: &'static str },
+    #[error("`{0}` is not a full ref name; it must start with `refs/`")]
+    NotFull(String),
+}
+
+const HEADS: &str = "refs/heads/";
+const METADATA: &str = "refs/branch-metadata/";
+
+impl BranchName {
+    /// Checks `name` as Git checks the name of a branch.
+    pub fn new(name: impl Into<String>) -> Result<Self, NameError> {
+        let name = name.into();
+        if name.starts_with('-') {
+            return Err(NameError::LeadingDash(name));
+        }
+        if name == "HEAD" || name == "@" {
+            return Err(NameError::Reserved(name));
+        }
+        check_components(&name)?;
+        Ok(Self(name))
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// `refs/heads/<name>`.
+    pub fn branch_ref(&self) -> RefName {
+        RefName(format!("{HEADS}{}", self.0))
+    }
+
+    /// `refs/branch-metadata/<name>`.
+    pub fn metadata_ref(&self) -> RefName {
+        RefName(format!("{METADATA}{}", self.0))
+    }
+}
+
+impl RefName {
+    /// Checks a full ref name.
+    pub fn new(name: impl Into<String>) -> Result<Self, NameError> {
+        let name = name.into();
+        if !name.starts_with("refs/") {
+            return Err(NameError::NotFull(name));
+        }
+        check_components(&name)?;
+        Ok(Self(name))
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The branch whose tip this ref is, if it is one.
+    pub fn as_branch(&self) -> Option<BranchName> {
+        BranchName::new(self.0.strip_prefix(HEADS)?).ok()
+    }
+
+    /// The branch whose metadata this ref is, if it is one.
+    pub fn as_metadata_of(&self) -> Option<BranchName> {
+        BranchName::new(self.0.strip_prefix(METADATA)?).ok()
+    }
+}
+
+/// The rules of `git check-ref-format` that hold for every component.
+fn check_components(name: &str) -> Result<(), NameError> {
+    if name.is_empty() {
+        return Err(NameError::Empty);
+    }
+    let forbidden = |what| NameError::Forbidden { name: name.to_owned(), what };
+    if name.chars().any(|c| c.is_ascii_control()) {
+        return Err(forbidden("a control character"));
+    }
+    if name.contains(|c| " ~^:?*[\\".contains(c)) {
+        return Err(forbidden("a space or one of ~ ^ : ? * [ \\"));
+    }
+    if name.contains("..") || name.contains("@{") || name.ends_with('.') {
+        return Err(forbidden("`..`, `@{` or a dot at the end"));
+    }
+    for component in name.split('/') {
+        if component.is_empty() {
+            return Err(forbidden("an empty component"));
+        }
+        if component.starts_with('.') || component.ends_with(".lock") {
+            return Err(forbidden("a component that starts with a dot or ends with `.lock`"));
+        }
+    }
+    Ok(())
+}
+
+macro_rules! name_conversions {
+    ($name:ident) => {
+        impl TryFrom<String> for $name {
+            type Error = NameError;
+            fn try_from(name: String) -> Result<Self, NameError> {
+                Self::new(name)
+            }
+        }
+        impl From<$name> for String {
+            fn from(name: $name) -> Self {
+                name.0
+            }
+        }
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                fmt::Debug::fmt(&self.0, f)
+            }
+        }
+    };
+}
+
+name_conversions!(BranchName);
+name_conversions!(RefName);
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,99 @@
+//! Options of a repository and of a user, with their defaults.
+
+use std::collections::BTreeMap;
+
+use crate::name::BranchName;
+
+/// Every option, after the repository's file has overridden the user's.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Settings {
+    pub trunk: Option<BranchName>,
+    pub lock_timeout_ms: u64,
+    /// How `create` makes a name from a message; `{slug}` stands for the message, `{date}` for the day.
+    pub branch_template: String,
+    pub keep_operations: u64,
+    pub keep_days: u64,
+    pub explain: ExplainSettings,
+    pub aliases: BTreeMap<String, String>,
+}
+
+/// The outside explainer; it is off without a command.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ExplainSettings {
+    pub command: Vec<String>,
+    pub timeout_ms: u64,
+    /// Whether the explainer may see diffs and file contents.
+    pub include_diffs: bool,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            trunk: None,
+            lock_timeout_ms: 30_000,
+            branch_template: "{slug}".to_owned(),
+            keep_operations: 500,
+            keep_days: 90,
+            explain: ExplainSettings { command: Vec::new(), timeout_ms: 10_000, include_diffs: false },
+            aliases: BTreeMap::new(),
+        }
+    }
+}
+
+/// What an option looks like in the file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OptionKind {
+    Branch,
+    Integer,
+    Text,
+    Flag,
+    TextList,
+}
+
+/// An option that `config` knows.
+#[derive(Debug, Clone, Copy)]
+pub struct KnownOption {
+    pub key: &'static str,
+    pub kind: OptionKind,
+    pub help: &'static str,
+}
+
+/// All options, in the order in which `config list` shows them.
+pub const OPTIONS: &[KnownOption] = &[
+    KnownOption { key: "trunk.branch", kind: OptionKind::Branch, help: "the branch that stacks stand on" },
+    KnownOption { key: "lock.timeout_ms", kind: OptionKind::Integer, help: "how long a writer waits for another" },
+    KnownOption { key: "branch.template", kind: OptionKind::Text, help: "name of a branch made from a message" },
+    KnownOption { key: "undo.keep_operations", kind: OptionKind::Integer, help: "operations that stay undoable" },
+    KnownOption { key: "undo.keep_days", kind: OptionKind::Integer, help: "days for which they stay undoable" },
+    KnownOption { key: "explain.command", kind: OptionKind::TextList, help: "program that adds prose to explanations" },
+    KnownOption { key: "explain.timeout_ms", kind: OptionKind::Integer, help: "how long that program may take" },
+    KnownOption { key: "explain.include_diffs", kind: OptionKind::Flag, help: "whether it may see diffs and files" },
+];
+
+/// The option with this key.
+pub fn known_option(key: &str) -> Option<&'static KnownOption> {
+    OPTIONS.iter().find(|option| option.key == key)
+}
+
+impl Settings {
+    /// The text of a configuration file with its trunk replaced, everything else as it was.
+    pub fn with_trunk(content: &str, trunk: &BranchName) -> String {
+        // A branch name has neither quotes nor control characters that TOML would need escaped,
+        // except the double quote itself, which Git allows.
+        let line = format!("branch = \"{}\"", trunk.as_str().replace('"', "\\\""));
+        let mut lines: Vec<String> = content.lines().map(str::to_owned).collect();
+        let table = lines.iter().position(|line| line.trim() == "[trunk]");
+        let Some(table) = table else {
+            let rest = if content.is_empty() { String::new() } else { format!("\n{}\n", content.trim_end()) };
+            return format!("[trunk]\n{line}\n{rest}");
+        };
+        let end = lines[table + 1..].iter().position(|line| line.trim_start().starts_with('['));
+        let end = end.map_or(lines.len(), |at| table + 1 + at);
+        let old = (table + 1..end).find(|at| lines[*at].trim_start().starts_with("branch"));
+        match old {
+            Some(at) => lines[at] = line,
+            None => lines.insert(table + 1, line),
+        }
+        lines.join("\n") + "\n"
+    }
+}

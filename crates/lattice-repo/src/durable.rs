@@ -1,0 +1,88 @@
+//! Lattice's own files: written so that after a power cut each is the old one or the new one.
+
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::path::Path;
+
+use rustix::fs::{Mode, OFlags};
+
+/// A file of ours that could not be read.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadError {
+    #[error("it is not a regular file")]
+    NotAFile,
+    #[error("it has {size} bytes; the limit is {limit}")]
+    TooLarge { size: u64, limit: u64 },
+    #[error("{0}")]
+    Io(#[from] io::Error),
+}
+
+/// Replaces `path` by a file with this content.
+#[expect(clippy::disallowed_methods, reason = "the place where own files are renamed")]
+pub(crate) fn write(path: &Path, content: &[u8]) -> io::Result<()> {
+    let folder = path.parent().unwrap_or(Path::new("."));
+    fs::create_dir_all(folder)?;
+    let temporary = temporary(path);
+    let mut file = File::create(&temporary)?;
+    let written = file.write_all(content).and_then(|()| file.sync_all()).and_then(|()| fs::rename(&temporary, path));
+    if let Err(error) = written {
+        // A full disk must not also be littered; the first error is the one to report.
+        let _ = fs::remove_file(&temporary);
+        return Err(error);
+    }
+    File::open(folder)?.sync_all()
+}
+
+/// Removes `path`, which may be gone already.
+pub(crate) fn remove(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Ok(()) => File::open(path.parent().unwrap_or(Path::new(".")))?.sync_all(),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+/// Moves a file to another name in the same folder.
+#[expect(clippy::disallowed_methods, reason = "the place where own files are renamed")]
+pub(crate) fn set_aside(path: &Path, new_name: &str) -> io::Result<()> {
+    let folder = path.parent().unwrap_or(Path::new("."));
+    fs::rename(path, folder.join(new_name))?;
+    File::open(folder)?.sync_all()
+}
+
+/// Reads a regular file of at most `limit` bytes; `None` if it does not exist. Links are not followed.
+pub(crate) fn read(path: &Path, limit: u64) -> Result<Option<Vec<u8>>, ReadError> {
+    // Without O_NONBLOCK the open of a FIFO that someone put here would wait for ever.
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = match rustix::fs::open(path, flags, Mode::empty()) {
+        Ok(descriptor) => File::from(descriptor),
+        Err(rustix::io::Errno::NOENT | rustix::io::Errno::NOTDIR) => return Ok(None),
+        Err(rustix::io::Errno::LOOP | rustix::io::Errno::NXIO) => return Err(ReadError::NotAFile),
+        Err(error) => return Err(io::Error::from(error).into()),
+    };
+    let found = file.metadata()?;
+    if !found.is_file() {
+        return Err(ReadError::NotAFile);
+    }
+    if found.len() > limit {
+        return Err(ReadError::TooLarge { size: found.len(), limit });
+    }
+    let mut content = Vec::new();
+    file.take(limit).read_to_end(&mut content)?;
+    Ok(Some(content))
+}
+
+/// Flushes everything that was written to the file system of `folder`, Git's objects and refs included.
+pub(crate) fn sync_file_system(folder: &Path) -> io::Result<()> {
+    let folder = File::open(folder)?;
+    #[cfg(target_os = "linux")]
+    rustix::fs::syncfs(&folder)?;
+    #[cfg(not(target_os = "linux"))]
+    folder.sync_all()?;
+    Ok(())
+}
+
+fn temporary(path: &Path) -> std::path::PathBuf {
+    let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    path.with_file_name(format!(".{name}.{}.tmp", std::process::id()))
+}

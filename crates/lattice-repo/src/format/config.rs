@@ -1,0 +1,124 @@
+//! The configuration file: TOML, edited in place so that comments survive.
+
+use lattice_model::id::ContentDigest;
+use lattice_model::name::BranchName;
+use lattice_model::settings::{KnownOption, OptionKind, Settings, known_option};
+use lattice_model::snapshot::ConfigReading;
+use toml_edit::{Array, DocumentMut, Item, Table, Value, value};
+
+/// Larger files are not read.
+pub(crate) const SIZE_LIMIT: u64 = 1024 * 1024;
+
+/// Why an option cannot be set.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ConfigEditError {
+    #[error("there is no option `{0}`")]
+    UnknownKey(String),
+    #[error("`{value}` is no value for `{key}`: {reason}")]
+    BadValue { key: String, value: String, reason: String },
+    #[error("the configuration file cannot be edited: {0}")]
+    Unreadable(String),
+}
+
+/// Reads a file and applies it on top of `settings`.
+pub(crate) fn parse(bytes: &[u8], settings: &mut Settings) -> ConfigReading {
+    let digest = ContentDigest::of(bytes);
+    let invalid = |reason: String| ConfigReading::Invalid { digest: digest.clone(), reason };
+    let Ok(text) = std::str::from_utf8(bytes) else { return invalid("it is not text".to_owned()) };
+    let document = match text.parse::<DocumentMut>() {
+        Ok(document) => document,
+        Err(error) => return invalid(error.to_string().trim_end().to_owned()),
+    };
+    if let Some(trunk) = document.get("trunk").and_then(Item::as_str) {
+        return foreign(trunk, digest);
+    }
+    let mut read = settings.clone();
+    let mut unknown_keys = Vec::new();
+    for (table_name, item) in document.iter() {
+        let Some(table) = item.as_table_like() else {
+            return invalid(format!("`{table_name}` is not a table"));
+        };
+        for (name, item) in table.iter() {
+            let key = format!("{table_name}.{name}");
+            if let Err(reason) = apply(&key, item, &mut read, &mut unknown_keys) {
+                return invalid(format!("`{key}`: {reason}"));
+            }
+        }
+    }
+    *settings = read;
+    ConfigReading::Valid { digest, content: text.to_owned(), unknown_keys }
+}
+
+fn foreign(trunk: &str, digest: ContentDigest) -> ConfigReading {
+    match BranchName::new(trunk) {
+        Ok(name) => ConfigReading::Foreign { digest, trunk: trunk.to_owned(), converted: Settings::with_trunk("", &name) },
+        Err(error) => ConfigReading::Invalid { digest, reason: format!("`trunk`: {error}") },
+    }
+}
+
+fn apply(key: &str, item: &Item, settings: &mut Settings, unknown: &mut Vec<String>) -> Result<(), String> {
+    let text = || item.as_str().map(str::to_owned).ok_or_else(|| "it must be text".to_owned());
+    let number = || {
+        let number = item.as_integer().and_then(|number| u64::try_from(number).ok());
+        number.ok_or_else(|| "it must be a number, 0 or more".to_owned())
+    };
+    match key {
+        "trunk.branch" => settings.trunk = Some(BranchName::new(text()?).map_err(|error| error.to_string())?),
+        "lock.timeout_ms" => settings.lock_timeout_ms = number()?,
+        "branch.template" => settings.branch_template = text()?,
+        "undo.keep_operations" => settings.keep_operations = number()?,
+        "undo.keep_days" => settings.keep_days = number()?,
+        "explain.timeout_ms" => settings.explain.timeout_ms = number()?,
+        "explain.include_diffs" => {
+            settings.explain.include_diffs = item.as_bool().ok_or("it must be true or false")?;
+        }
+        "explain.command" => {
+            let list = item.as_array().ok_or("it must be a list of text")?;
+            let words: Option<Vec<_>> = list.iter().map(|word| word.as_str().map(str::to_owned)).collect();
+            settings.explain.command = words.ok_or("it must be a list of text")?;
+        }
+        _ => match key.strip_prefix("alias.") {
+            Some(name) => {
+                settings.aliases.insert(name.to_owned(), text()?);
+            }
+            None => unknown.push(key.to_owned()),
+        },
+    }
+    Ok(())
+}
+
+/// The text of a file with one option set, everything else as it was.
+pub fn edit_setting(content: &str, key: &str, text: &str) -> Result<String, ConfigEditError> {
+    let mut document =
+        content.parse::<DocumentMut>().map_err(|error| ConfigEditError::Unreadable(error.to_string()))?;
+    let (table, name) = key.split_once('.').ok_or_else(|| ConfigEditError::UnknownKey(key.to_owned()))?;
+    let new = if table == "alias" {
+        value(text)
+    } else {
+        let option = known_option(key).ok_or_else(|| ConfigEditError::UnknownKey(key.to_owned()))?;
+        Item::Value(typed(option, text).map_err(|reason| ConfigEditError::BadValue {
+            key: key.to_owned(),
+            value: text.to_owned(),
+            reason,
+        })?)
+    };
+    let slot = document.entry(table).or_insert_with(|| Item::Table(Table::new()));
+    let slot = slot.as_table_like_mut();
+    let slot = slot.ok_or_else(|| ConfigEditError::Unreadable(format!("`{table}` is not a table")))?;
+    slot.insert(name, new);
+    Ok(document.to_string())
+}
+
+fn typed(option: &KnownOption, text: &str) -> Result<Value, String> {
+    match option.kind {
+        OptionKind::Text => Ok(text.into()),
+        OptionKind::Branch => {
+            BranchName::new(text).map(|name| name.as_str().into()).map_err(|error| error.to_string())
+        }
+        OptionKind::Integer => {
+            text.parse::<u32>().map(|number| i64::from(number).into()).map_err(|_| "a number, 0 or more, is needed".to_owned())
+        }
+        OptionKind::Flag => text.parse::<bool>().map(Value::from).map_err(|_| "true or false is needed".to_owned()),
+        OptionKind::TextList => Ok(text.split_whitespace().collect::<Array>().into()),
+    }
+}

@@ -1,0 +1,109 @@
+//! The journal of one operation: everything that `continue` and `abort` need.
+
+use std::collections::BTreeMap;
+
+use lattice_model::event::{ConfigChange, Detail, HeadValue, Origin};
+use lattice_model::id::{Fingerprint, Oid, OpId};
+use lattice_model::name::{BranchName, RefName};
+use lattice_model::plan::Plan;
+use lattice_model::time::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::sealed::{self, SealError};
+
+pub(crate) const SIZE_LIMIT: u64 = 256 * 1024 * 1024;
+
+/// What is known of an operation, rewritten at each step.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Journal {
+    pub(crate) kind: Kind,
+    pub(crate) schema_version: u32,
+    pub(crate) op_id: OpId,
+    pub(crate) origin: Origin,
+    pub(crate) started_at: Timestamp,
+    pub(crate) plan: Plan,
+    pub(crate) before: Fingerprint,
+    pub(crate) detail: Detail,
+    pub(crate) worktree: Option<WorktreeBefore>,
+    /// New tips that were computed so far.
+    pub(crate) tips: BTreeMap<BranchName, Oid>,
+    pub(crate) pause: Option<Pause>,
+    pub(crate) prepared: Option<Prepared>,
+}
+
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub(crate) enum Kind {
+    #[serde(rename = "lattice.journal")]
+    Journal,
+}
+
+/// The worktree as the operation found it.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct WorktreeBefore {
+    pub(crate) head: HeadValue,
+    pub(crate) commit: Oid,
+    pub(crate) index: Oid,
+    /// The tree that the files stand for: that of HEAD, or of the staged commit.
+    pub(crate) files: Oid,
+}
+
+/// A conflict that the user resolves in Git's own rebase.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Pause {
+    pub(crate) branch: BranchName,
+    pub(crate) onto: Oid,
+}
+
+/// All that remains is to move refs, files and HEAD; every value is known.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Prepared {
+    pub(crate) edits: Vec<Edit>,
+    pub(crate) head_after: Option<HeadValue>,
+    pub(crate) files: Option<FileMove>,
+    /// Whether the operation's own index becomes the worktree's.
+    pub(crate) index: IndexAfter,
+    pub(crate) config: Option<ConfigChange>,
+    pub(crate) after: Fingerprint,
+    pub(crate) ledger_before: Option<Oid>,
+    pub(crate) intent: Oid,
+    pub(crate) committed: Oid,
+    pub(crate) keep: Oid,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Edit {
+    pub(crate) name: RefName,
+    pub(crate) old: Option<Oid>,
+    pub(crate) new: Option<Oid>,
+}
+
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct FileMove {
+    pub(crate) from: Oid,
+    pub(crate) to: Oid,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum IndexAfter {
+    /// As it is, or as moving the files leaves it.
+    Stays,
+    /// The operation's own copy takes its place, before the files move.
+    Installed,
+    /// It becomes this tree, after the files have moved.
+    Restored(Oid),
+}
+
+pub(crate) fn parse(bytes: &[u8]) -> Result<Journal, SealError> {
+    sealed::unseal(bytes)
+}
+
+pub(crate) fn render(journal: &Journal) -> String {
+    sealed::seal(journal)
+}

@@ -1,0 +1,150 @@
+//! Makes commits from trees, with the authorship of others preserved.
+
+use std::path::Path;
+
+use lattice_model::id::Oid;
+
+use super::error::GitError;
+use super::objects::ObjectReader;
+use super::process::Git;
+
+/// A commit object, taken apart as far as rewriting needs.
+#[derive(Debug, Clone)]
+pub(crate) struct RawCommit {
+    pub(crate) tree: Oid,
+    pub(crate) parents: Vec<Oid>,
+    /// `Name <mail> seconds zone`.
+    author: Vec<u8>,
+    encoding: Option<Vec<u8>>,
+    pub(crate) message: Vec<u8>,
+}
+
+/// A commit to be made from a tree.
+pub(crate) struct NewCommit<'a> {
+    pub(crate) tree: Oid,
+    pub(crate) parents: Vec<Oid>,
+    pub(crate) message: Vec<u8>,
+    /// Whose authorship to keep; the user's own if absent.
+    pub(crate) authored_by: Option<&'a RawCommit>,
+    pub(crate) sign: Sign,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Sign {
+    No,
+    Yes,
+}
+
+impl ObjectReader {
+    pub(crate) fn commit(&mut self, oid: Oid) -> Result<RawCommit, GitError> {
+        let mut found = self.contents(&[oid.to_string()])?;
+        let bytes = found.pop().flatten().ok_or_else(|| GitError::unexpected("cat-file", format!("no commit {oid}")))?;
+        RawCommit::parse(&bytes).ok_or_else(|| GitError::unexpected("cat-file", format!("{oid} is no commit")))
+    }
+
+    /// The tree of a commit, without reading either.
+    pub(crate) fn tree_of(&mut self, commit: Oid) -> Result<Oid, GitError> {
+        let mut found = self.info(&[format!("{commit}^{{tree}}")])?;
+        let info = found.pop().flatten();
+        Ok(info.ok_or_else(|| GitError::unexpected("cat-file", format!("no tree of {commit}")))?.oid)
+    }
+}
+
+impl RawCommit {
+    pub(crate) fn parse(bytes: &[u8]) -> Option<Self> {
+        let split = bytes.windows(2).position(|pair| pair == b"\n\n");
+        let (header, message) = match split {
+            Some(at) => (&bytes[..at], &bytes[at + 2..]),
+            None => (bytes, &bytes[bytes.len()..]),
+        };
+        let (mut tree, mut parents, mut author, mut encoding) = (None, Vec::new(), None, None);
+        for line in header.split(|byte| *byte == b'\n') {
+            let (key, value) = line.split_at(line.iter().position(|byte| *byte == b' ').unwrap_or(line.len()));
+            let value = value.get(1..).unwrap_or_default();
+            match key {
+                b"tree" => tree = Oid::from_hex(value),
+                b"parent" => parents.push(Oid::from_hex(value)?),
+                b"author" => author = Some(value.to_owned()),
+                b"encoding" => encoding = Some(value.to_owned()),
+                _ => {}
+            }
+        }
+        Some(Self { tree: tree?, parents, author: author?, encoding, message: message.to_owned() })
+    }
+
+    /// The same change by the same author in another place.
+    pub(crate) fn moved(&self, tree: Oid, parent: Oid, committer: &str) -> Vec<u8> {
+        let mut bytes = format!("tree {tree}\nparent {parent}\nauthor ").into_bytes();
+        bytes.extend_from_slice(&self.author);
+        bytes.extend_from_slice(format!("\ncommitter {committer}").as_bytes());
+        if let Some(encoding) = &self.encoding {
+            bytes.extend_from_slice(b"\nencoding ");
+            bytes.extend_from_slice(encoding);
+        }
+        bytes.extend_from_slice(b"\n\n");
+        bytes.extend_from_slice(&self.message);
+        bytes
+    }
+
+    /// Name, mail and date, as the environment of git takes them.
+    fn author_parts(&self) -> Option<(String, String, String)> {
+        let text = String::from_utf8_lossy(&self.author);
+        let (name, rest) = text.split_once('<')?;
+        let (mail, date) = rest.split_once('>')?;
+        Some((name.trim().to_owned(), mail.to_owned(), format!("@{}", date.trim())))
+    }
+}
+
+impl Git {
+    pub(crate) fn write_tree(&self, index: Option<&Path>) -> Result<Oid, GitError> {
+        const COMMAND: &str = "write-tree";
+        let call = self.call(COMMAND);
+        let call = match index {
+            Some(path) => call.index(path),
+            None => call,
+        };
+        let line = call.line()?;
+        Oid::new(&line).map_err(|_| GitError::unexpected(COMMAND, line))
+    }
+
+    pub(crate) fn commit_tree(&self, commit: NewCommit<'_>) -> Result<Oid, GitError> {
+        const COMMAND: &str = "commit-tree";
+        let mut call = self.call(COMMAND).arg(commit.tree.to_string());
+        for parent in &commit.parents {
+            call = call.args(["-p".to_owned(), parent.to_string()]);
+        }
+        if commit.sign == Sign::Yes {
+            call = call.arg("-S");
+        }
+        if let Some(original) = commit.authored_by {
+            if let Some((name, mail, date)) = original.author_parts() {
+                call = call.env("GIT_AUTHOR_NAME", name).env("GIT_AUTHOR_EMAIL", mail).env("GIT_AUTHOR_DATE", date);
+            }
+            if let Some(encoding) = &original.encoding {
+                call = call
+                    .env("GIT_CONFIG_COUNT", "1")
+                    .env("GIT_CONFIG_KEY_0", "i18n.commitEncoding")
+                    .env("GIT_CONFIG_VALUE_0", String::from_utf8_lossy(encoding).into_owned());
+            }
+        }
+        let line = call.args(["-F", "-"]).stdin(commit.message).line()?;
+        Oid::new(&line).map_err(|_| GitError::unexpected(COMMAND, line))
+    }
+
+    /// Whether the user signs commits.
+    pub(crate) fn signing(&self) -> Result<Sign, GitError> {
+        let finished = self.call("config").args(["--type=bool", "--default=false", "commit.gpgSign"]).finish()?;
+        Ok(if finished.stdout.starts_with(b"true") { Sign::Yes } else { Sign::No })
+    }
+
+    /// `Name <mail> seconds zone` of the user, now.
+    pub(crate) fn committer(&self) -> Result<String, GitError> {
+        self.call("var").arg("GIT_COMMITTER_IDENT").line()
+    }
+
+    pub(crate) fn write_commit(&self, content: Vec<u8>) -> Result<Oid, GitError> {
+        const COMMAND: &str = "hash-object";
+        let line = self.call(COMMAND).args(["-t", "commit", "-w", "--stdin"]).stdin(content).line()?;
+        Oid::new(&line).map_err(|_| GitError::unexpected(COMMAND, line))
+    }
+}

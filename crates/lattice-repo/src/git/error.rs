@@ -1,0 +1,50 @@
+//! What can go wrong with git, by category and never by the wording of a message.
+
+use std::io;
+use std::path::PathBuf;
+
+/// A failure of git.
+#[derive(Debug, thiserror::Error)]
+pub enum GitError {
+    #[error("the program `{0}` was not found")]
+    NotInstalled(PathBuf),
+    #[error("git {command} could not be started")]
+    Start { command: String, source: io::Error },
+    #[error("git {command} failed with exit code {code}")]
+    Failed { command: String, code: i32, stderr: String },
+    #[error("git {command} was killed by signal {signal}")]
+    Killed { command: String, signal: i32 },
+    #[error("talking to git {command} failed")]
+    Pipe { command: String, source: io::Error },
+    #[error("git {command} answered something unexpected: {what}")]
+    Unexpected { command: String, what: String },
+    #[error("{0} is not inside a Git repository")]
+    NotARepository(PathBuf),
+    #[error("{0} belongs to another user, and Git does not trust it")]
+    NotTrusted(PathBuf),
+    #[error("the hook {hook} refused")]
+    Hook { hook: &'static str, stderr: String },
+    #[error("{path} could not be read")]
+    Read { path: PathBuf, source: io::Error },
+}
+
+impl GitError {
+    pub(crate) fn unexpected(command: &str, what: impl Into<String>) -> Self {
+        Self::Unexpected { command: command.to_owned(), what: what.into() }
+    }
+
+    /// What git itself wrote, for people.
+    pub fn stderr(&self) -> Option<&str> {
+        match self {
+            Self::Failed { stderr, .. } | Self::Hook { stderr, .. } => Some(stderr.trim()),
+            Self::NotInstalled(_)
+            | Self::Start { .. }
+            | Self::Killed { .. }
+            | Self::Pipe { .. }
+            | Self::Unexpected { .. }
+            | Self::NotARepository(_)
+            | Self::NotTrusted(_)
+            | Self::Read { .. } => None,
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! Reads ancestry: commits with their parents, merge bases, ancestor questions.
+
+use std::collections::BTreeMap;
+
+use lattice_model::history::Ancestry;
+use lattice_model::id::Oid;
+
+use super::error::GitError;
+use super::process::Git;
+
+impl Git {
+    /// The commits that are reachable from `tips` and not from `trunk`, with their parents.
+    pub(crate) fn parents_of(
+        &self,
+        tips: impl IntoIterator<Item = Oid>,
+        trunk: Option<Oid>,
+    ) -> Result<BTreeMap<Oid, Vec<Oid>>, GitError> {
+        const COMMAND: &str = "rev-list";
+        let mut input = String::new();
+        for tip in tips {
+            input.push_str(&format!("{tip}\n"));
+        }
+        if input.is_empty() {
+            return Ok(BTreeMap::new());
+        }
+        if let Some(trunk) = trunk {
+            input.push_str(&format!("^{trunk}\n"));
+        }
+        let stdout = self.call(COMMAND).args(["--parents", "--stdin"]).stdin(input.into_bytes()).run()?;
+        let mut parents = BTreeMap::new();
+        for line in stdout.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
+            let ids: Option<Vec<_>> = line.split(|byte| *byte == b' ').map(Oid::from_hex).collect();
+            let ids = ids.ok_or_else(|| GitError::unexpected(COMMAND, "a line that holds no ids"))?;
+            parents.insert(ids[0], ids[1..].to_vec());
+        }
+        Ok(parents)
+    }
+
+    /// Whether `ancestor`, which exists, is an ancestor of `tip`.
+    pub(crate) fn ancestry(&self, ancestor: Oid, tip: Oid) -> Result<Ancestry, GitError> {
+        const COMMAND: &str = "merge-base";
+        let arguments = ["--is-ancestor".to_owned(), ancestor.to_string(), tip.to_string()];
+        let finished = self.call(COMMAND).args(arguments).finish()?;
+        match finished.code {
+            0 => Ok(Ancestry::Ancestor),
+            1 => Ok(Ancestry::NotAncestor),
+            _ => finished.check(COMMAND).map(|_| Ancestry::NotAncestor),
+        }
+    }
+
+    /// The best common ancestor, `None` for unrelated histories.
+    pub(crate) fn merge_base(&self, one: Oid, other: Oid) -> Result<Option<Oid>, GitError> {
+        const COMMAND: &str = "merge-base";
+        let finished = self.call(COMMAND).args([one.to_string(), other.to_string()]).finish()?;
+        if finished.code == 1 {
+            return Ok(None);
+        }
+        let stdout = finished.check(COMMAND)?;
+        let first = stdout.split(|byte| *byte == b'\n').next().unwrap_or_default();
+        Oid::from_hex(first).map(Some).ok_or_else(|| GitError::unexpected(COMMAND, "no id"))
+    }
+}

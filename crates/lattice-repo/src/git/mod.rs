@@ -1,0 +1,17 @@
+//! Runs git with a fixed environment and turns its output into values. Private to this crate.
+
+pub(crate) mod commits;
+pub(crate) mod discover;
+pub(crate) mod error;
+pub(crate) mod history;
+pub(crate) mod hooks;
+pub(crate) mod import;
+pub(crate) mod objects;
+pub(crate) mod process;
+pub(crate) mod refs;
+pub(crate) mod rewrite;
+pub(crate) mod transaction;
+pub(crate) mod worktree;
+
+pub(crate) use error::GitError;
+pub(crate) use process::Git;

@@ -1,0 +1,129 @@
+//! Reads objects through one process that answers many requests.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::process::{ChildStdin, ChildStdout};
+use std::thread;
+
+use lattice_model::id::Oid;
+
+use super::error::GitError;
+use super::process::{Conversation, Git};
+
+const COMMAND: &str = "cat-file";
+
+/// A running `git cat-file`.
+pub(crate) struct ObjectReader {
+    conversation: Option<Conversation>,
+    stdin: Option<ChildStdin>,
+    stdout: BufReader<ChildStdout>,
+}
+
+/// What git knows of an object without reading it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ObjectInfo {
+    pub(crate) oid: Oid,
+    pub(crate) kind: String,
+    pub(crate) size: u64,
+}
+
+impl Git {
+    pub(crate) fn object_reader(&self) -> Result<ObjectReader, GitError> {
+        let mut conversation = self.call(COMMAND).args(["--batch-command", "--buffer"]).converse()?;
+        let stdin = conversation.child.stdin.take();
+        let stdout = conversation.child.stdout.take().expect("bug: stdout is piped");
+        Ok(ObjectReader { conversation: Some(conversation), stdin, stdout: BufReader::with_capacity(1 << 16, stdout) })
+    }
+}
+
+impl ObjectReader {
+    /// Type and size of each object, `None` for what does not exist.
+    pub(crate) fn info<S: AsRef<str>>(&mut self, names: &[S]) -> Result<Vec<Option<ObjectInfo>>, GitError> {
+        self.ask("info", names, |reader| Ok(reader.header()?.into_info()))
+    }
+
+    /// The content of each object, `None` for what does not exist.
+    pub(crate) fn contents<S: AsRef<str>>(&mut self, names: &[S]) -> Result<Vec<Option<Vec<u8>>>, GitError> {
+        self.ask("contents", names, |reader| match reader.header()? {
+            Header::Missing => Ok(None),
+            Header::Found(info) => {
+                let mut bytes = vec![0; usize::try_from(info.size).unwrap_or(usize::MAX)];
+                reader.stdout.read_exact(&mut bytes).map_err(pipe)?;
+                let mut newline = [0];
+                reader.stdout.read_exact(&mut newline).map_err(pipe)?;
+                Ok(Some(bytes))
+            }
+        })
+    }
+
+    /// Sends all requests while the answers are read, so that neither pipe can fill up and block.
+    fn ask<S: AsRef<str>, T>(
+        &mut self,
+        verb: &str,
+        names: &[S],
+        read: impl Fn(&mut Self) -> Result<T, GitError>,
+    ) -> Result<Vec<T>, GitError> {
+        if names.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut request = String::new();
+        for name in names {
+            request.push_str(&format!("{verb} {}\n", name.as_ref()));
+        }
+        request.push_str("flush\n");
+        let mut stdin = self.stdin.take().ok_or_else(|| GitError::unexpected(COMMAND, "an early end"))?;
+        let writer = thread::spawn(move || {
+            let sent = stdin.write_all(request.as_bytes()).and_then(|()| stdin.flush());
+            (sent, stdin)
+        });
+        let answers: Result<Vec<_>, _> = names.iter().map(|_| read(self)).collect();
+        let (sent, stdin) = writer.join().map_err(|_| GitError::unexpected(COMMAND, "a writer that ended"))?;
+        self.stdin = Some(stdin);
+        sent.map_err(pipe)?;
+        answers
+    }
+
+    fn header(&mut self) -> Result<Header, GitError> {
+        let mut line = String::new();
+        self.stdout.read_line(&mut line).map_err(pipe)?;
+        let unexpected = || GitError::unexpected(COMMAND, format!("`{}`", line.trim_end()));
+        if line.is_empty() {
+            return Err(unexpected());
+        }
+        if line.trim_end().ends_with(" missing") || line.trim_end().ends_with(" ambiguous") {
+            return Ok(Header::Missing);
+        }
+        let words: Vec<_> = line.trim_end().split(' ').collect();
+        let [oid, kind, size] = words[..] else { return Err(unexpected()) };
+        let oid = Oid::from_hex(oid.as_bytes()).ok_or_else(unexpected)?;
+        let size = size.parse().map_err(|_| unexpected())?;
+        Ok(Header::Found(ObjectInfo { oid, kind: kind.to_owned(), size }))
+    }
+}
+
+impl Drop for ObjectReader {
+    fn drop(&mut self) {
+        drop(self.stdin.take());
+        if let Some(conversation) = self.conversation.take() {
+            // Every answer was read; nothing is left to learn from the exit code.
+            let _ = conversation.end();
+        }
+    }
+}
+
+enum Header {
+    Missing,
+    Found(ObjectInfo),
+}
+
+impl Header {
+    fn into_info(self) -> Option<ObjectInfo> {
+        match self {
+            Self::Missing => None,
+            Self::Found(info) => Some(info),
+        }
+    }
+}
+
+fn pipe(source: std::io::Error) -> GitError {
+    GitError::Pipe { command: COMMAND.to_owned(), source }
+}

@@ -1,0 +1,293 @@
+//! Starts git: the one place in this crate where a process begins.
+
+use std::ffi::{OsStr, OsString};
+use std::io::{Read, Write};
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::thread;
+
+use lattice_model::plan::Hooks;
+
+use super::error::GitError;
+
+/// Which git to run, and the environment that the program was started in.
+#[derive(Debug, Clone)]
+pub struct GitProgram {
+    pub program: PathBuf,
+    pub environment: Vec<(OsString, OsString)>,
+}
+
+/// Git, bound to one repository.
+#[derive(Debug, Clone)]
+pub(crate) struct Git {
+    program: PathBuf,
+    environment: Vec<(OsString, OsString)>,
+    place: Place,
+    hooks: Hooks,
+}
+
+#[derive(Debug, Clone)]
+enum Place {
+    /// Let Git find the repository, with its own checks of who owns it.
+    Search(PathBuf),
+    Known { git_dir: PathBuf, work_dir: Option<PathBuf> },
+}
+
+/// What a finished process left.
+pub(crate) struct Finished {
+    pub(crate) code: i32,
+    pub(crate) stdout: Vec<u8>,
+    pub(crate) stderr: String,
+}
+
+/// Variables of Git that a user sets on purpose. All others, such as `GIT_DIR` from a hook that
+/// runs us, would point git at another repository, index or program.
+const KEPT: &[&str] = &[
+    "GIT_AUTHOR_NAME",
+    "GIT_AUTHOR_EMAIL",
+    "GIT_AUTHOR_DATE",
+    "GIT_COMMITTER_NAME",
+    "GIT_COMMITTER_EMAIL",
+    "GIT_COMMITTER_DATE",
+    "GIT_CONFIG_NOSYSTEM",
+    "GIT_CONFIG_GLOBAL",
+    "GIT_CONFIG_SYSTEM",
+    "GIT_EXEC_PATH",
+];
+
+/// Tells hooks, and a Lattice that a hook starts, that an operation is running.
+pub const INSIDE_OPERATION: &str = "LATTICE_OPERATION";
+
+impl GitProgram {
+    pub(crate) fn searching_from(&self, directory: &Path) -> Git {
+        self.at(Place::Search(directory.to_owned()))
+    }
+
+    pub(crate) fn in_repository(&self, git_dir: &Path, work_dir: Option<&Path>) -> Git {
+        self.at(Place::Known { git_dir: git_dir.to_owned(), work_dir: work_dir.map(Path::to_owned) })
+    }
+
+    fn at(&self, place: Place) -> Git {
+        let environment = self.environment.iter().filter(|(name, _)| keeps(name)).cloned().collect();
+        Git { program: self.program.clone(), environment, place, hooks: Hooks::Run }
+    }
+}
+
+fn keeps(name: &OsStr) -> bool {
+    let Some(name) = name.to_str() else { return false };
+    let steers_git = name.starts_with("GIT_") && !KEPT.contains(&name);
+    let steers_loader = name.starts_with("LD_");
+    let steers_text = name == "LANGUAGE" || name.starts_with("LC_") || name == "LANG";
+    !(steers_git || steers_loader || steers_text)
+}
+
+impl Git {
+    /// The same repository with this policy for hooks.
+    pub(crate) fn with_hooks(&self, hooks: Hooks) -> Self {
+        Self { hooks, ..self.clone() }
+    }
+
+    pub(crate) fn call(&self, command: &'static str) -> Call<'_> {
+        Call { git: self, command, arguments: Vec::new(), variables: Vec::new(), stdin: None }
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "the one place where git starts")]
+    fn command(&self) -> Command {
+        let mut command = Command::new(&self.program);
+        command.env_clear().envs(self.environment.iter().map(|(name, value)| (name, value)));
+        command
+            .env("LC_ALL", "C")
+            .env("GIT_TERMINAL_PROMPT", "0")
+            .env("GIT_PAGER", "cat")
+            .env("GIT_EDITOR", "true")
+            .env("GIT_SEQUENCE_EDITOR", "true")
+            // Decisions about ancestry must not depend on replacement refs or grafts.
+            .env("GIT_NO_REPLACE_OBJECTS", "1")
+            .env("GIT_GRAFT_FILE", "/dev/null")
+            // A read must not go to the network for objects of a partial clone.
+            .env("GIT_NO_LAZY_FETCH", "1")
+            .env("GIT_ADVICE", "0");
+        match &self.place {
+            Place::Search(directory) => {
+                command.current_dir(directory);
+            }
+            Place::Known { git_dir, work_dir } => {
+                command.current_dir(work_dir.as_ref().unwrap_or(git_dir));
+                command.arg("--git-dir").arg(git_dir);
+                if let Some(work_dir) = work_dir {
+                    command.arg("--work-tree").arg(work_dir);
+                }
+            }
+        }
+        // A repack in the middle of an operation would only slow it down.
+        command.args(["-c", "gc.auto=0", "-c", "maintenance.auto=false", "-c", "core.quotePath=false"]);
+        if self.hooks == Hooks::Skip {
+            command.args(["-c", "core.hooksPath=/dev/null"]);
+        }
+        command
+    }
+}
+
+/// One run of git in the making.
+pub(crate) struct Call<'a> {
+    git: &'a Git,
+    command: &'static str,
+    arguments: Vec<OsString>,
+    variables: Vec<(&'static str, OsString)>,
+    stdin: Option<Vec<u8>>,
+}
+
+impl Call<'_> {
+    pub(crate) fn arg(mut self, argument: impl Into<OsString>) -> Self {
+        self.arguments.push(argument.into());
+        self
+    }
+
+    pub(crate) fn args<I: IntoIterator<Item = S>, S: Into<OsString>>(mut self, arguments: I) -> Self {
+        self.arguments.extend(arguments.into_iter().map(Into::into));
+        self
+    }
+
+    pub(crate) fn env(mut self, name: &'static str, value: impl Into<OsString>) -> Self {
+        self.variables.push((name, value.into()));
+        self
+    }
+
+    /// Uses another index than the worktree's own.
+    pub(crate) fn index(self, path: &Path) -> Self {
+        self.env("GIT_INDEX_FILE", path)
+    }
+
+    pub(crate) fn stdin(mut self, bytes: Vec<u8>) -> Self {
+        self.stdin = Some(bytes);
+        self
+    }
+
+    fn prepare(&self) -> Command {
+        let mut command = self.git.command();
+        // Options of git itself come before the subcommand.
+        if self.command == "replay" {
+            // Newer versions move the refs themselves unless they are told to print.
+            command.args(["-c", "replay.refAction=print"]);
+        }
+        command.arg(self.command).args(&self.arguments);
+        command.envs(self.variables.iter().map(|(name, value)| (name, value)));
+        command
+    }
+
+    /// Runs to the end, whatever the exit code.
+    pub(crate) fn finish(self) -> Result<Finished, GitError> {
+        let mut command = self.prepare();
+        let stdin = if self.stdin.is_some() { Stdio::piped() } else { Stdio::null() };
+        let child = command.stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+        let mut child = child.map_err(|source| self.start_error(source))?;
+        let writer = self.stdin.clone().and_then(|bytes| {
+            let mut pipe = child.stdin.take()?;
+            // Git may answer before it has read everything; a second thread keeps both pipes moving.
+            Some(thread::spawn(move || pipe.write_all(&bytes)))
+        });
+        let output = child.wait_with_output().map_err(|source| self.pipe_error(source))?;
+        if let Some(writer) = writer {
+            // A git that stops early closes the pipe; its exit code says why.
+            let _ = writer.join();
+        }
+        let code = self.exit_code(output.status)?;
+        Ok(Finished { code, stdout: output.stdout, stderr: String::from_utf8_lossy(&output.stderr).into_owned() })
+    }
+
+    /// Runs to the end and returns what it printed; any exit code but 0 is an error.
+    pub(crate) fn run(self) -> Result<Vec<u8>, GitError> {
+        let command = self.command;
+        let finished = self.finish()?;
+        finished.check(command)
+    }
+
+    /// As `run`, for output of one line.
+    pub(crate) fn line(self) -> Result<String, GitError> {
+        let command = self.command;
+        let text = String::from_utf8(self.run()?).map_err(|_| GitError::unexpected(command, "bytes that are no text"))?;
+        Ok(text.trim_end_matches('\n').to_owned())
+    }
+
+    /// Runs with its complaints going where those of this program go.
+    pub(crate) fn showing_stderr(self) -> Result<Finished, GitError> {
+        let mut command = self.prepare();
+        let output = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::inherit()).output();
+        let output = output.map_err(|source| self.start_error(source))?;
+        Ok(Finished { code: self.exit_code(output.status)?, stdout: output.stdout, stderr: String::new() })
+    }
+
+    /// Runs on the user's terminal.
+    pub(crate) fn on_terminal(self) -> Result<(), GitError> {
+        let mut command = self.prepare();
+        let status = command.status().map_err(|source| self.start_error(source))?;
+        let code = self.exit_code(status)?;
+        Finished { code, stdout: Vec::new(), stderr: String::new() }.check(self.command).map(drop)
+    }
+
+    /// Starts a process that is talked to.
+    pub(crate) fn converse(self) -> Result<Conversation, GitError> {
+        let mut command = self.prepare();
+        let child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+        let mut child = child.map_err(|source| self.start_error(source))?;
+        let stderr = child.stderr.take().expect("bug: stderr is piped");
+        Ok(Conversation { child, command: self.command, stderr: Some(thread::spawn(move || read_all(stderr))) })
+    }
+
+    fn start_error(&self, source: std::io::Error) -> GitError {
+        if source.kind() == std::io::ErrorKind::NotFound && !self.git.program.exists() {
+            return GitError::NotInstalled(self.git.program.clone());
+        }
+        GitError::Start { command: self.command.to_owned(), source }
+    }
+
+    fn pipe_error(&self, source: std::io::Error) -> GitError {
+        GitError::Pipe { command: self.command.to_owned(), source }
+    }
+
+    fn exit_code(&self, status: ExitStatus) -> Result<i32, GitError> {
+        exit_code(self.command, status)
+    }
+}
+
+impl Finished {
+    pub(crate) fn check(self, command: &str) -> Result<Vec<u8>, GitError> {
+        if self.code == 0 {
+            return Ok(self.stdout);
+        }
+        Err(GitError::Failed { command: command.to_owned(), code: self.code, stderr: self.stderr })
+    }
+}
+
+/// A process of git that answers requests until its input ends.
+pub(crate) struct Conversation {
+    pub(crate) child: Child,
+    command: &'static str,
+    stderr: Option<thread::JoinHandle<String>>,
+}
+
+impl Conversation {
+    /// Ends the input and waits.
+    pub(crate) fn end(mut self) -> Result<Finished, GitError> {
+        drop(self.child.stdin.take());
+        let status = self.child.wait();
+        let status = status.map_err(|source| GitError::Pipe { command: self.command.to_owned(), source })?;
+        let stderr = self.stderr.take().and_then(|reader| reader.join().ok()).unwrap_or_default();
+        Ok(Finished { code: exit_code(self.command, status)?, stdout: Vec::new(), stderr })
+    }
+}
+
+fn exit_code(command: &str, status: ExitStatus) -> Result<i32, GitError> {
+    match (status.code(), status.signal()) {
+        (Some(code), _) => Ok(code),
+        (None, signal) => Err(GitError::Killed { command: command.to_owned(), signal: signal.unwrap_or(0) }),
+    }
+}
+
+fn read_all(mut pipe: impl Read) -> String {
+    let mut bytes = Vec::new();
+    // What could be read before an error is still worth showing.
+    let _ = pipe.read_to_end(&mut bytes);
+    String::from_utf8_lossy(&bytes).into_owned()
+}

@@ -1,0 +1,60 @@
+//! Lists refs: names, values, and where branches are checked out.
+
+use std::path::PathBuf;
+
+use lattice_model::id::Oid;
+
+use super::error::GitError;
+use super::process::Git;
+
+/// One ref as git lists it.
+#[derive(Debug, Clone)]
+pub(crate) struct ListedRef {
+    /// Bytes, since git does not promise text.
+    pub(crate) name: Vec<u8>,
+    pub(crate) oid: Oid,
+    pub(crate) worktree: Option<PathBuf>,
+}
+
+/// The refs and what git complained about while it listed them.
+pub(crate) struct Listing {
+    pub(crate) refs: Vec<ListedRef>,
+    pub(crate) warnings: Vec<String>,
+}
+
+/// Objects are not looked at, so that a ref to a missing one is still listed.
+const FORMAT: &str = "%(refname)%00%(objectname)%00%(worktreepath)%00";
+
+impl Git {
+    /// All refs below `patterns`.
+    pub(crate) fn list_refs(&self, patterns: &[&str]) -> Result<Listing, GitError> {
+        const COMMAND: &str = "for-each-ref";
+        let finished = self.call(COMMAND).arg(format!("--format={FORMAT}")).args(patterns.iter().copied()).finish()?;
+        let warnings = finished.stderr.lines().map(str::to_owned).collect();
+        let stdout = finished.check(COMMAND)?;
+        Ok(Listing { refs: parse(&stdout)?, warnings })
+    }
+}
+
+/// Three fields that end in NUL, then a newline. A path may contain a newline, a NUL never.
+fn parse(mut rest: &[u8]) -> Result<Vec<ListedRef>, GitError> {
+    let unexpected = || GitError::unexpected("for-each-ref", "a record that is not in the format asked for");
+    let mut refs = Vec::new();
+    while !rest.is_empty() {
+        let mut fields = [&rest[..0]; 3];
+        for field in &mut fields {
+            let end = rest.iter().position(|byte| *byte == 0).ok_or_else(unexpected)?;
+            *field = &rest[..end];
+            rest = &rest[end + 1..];
+        }
+        rest = rest.strip_prefix(b"\n").ok_or_else(unexpected)?;
+        let oid = Oid::from_hex(fields[1]).ok_or_else(unexpected)?;
+        refs.push(ListedRef { name: fields[0].to_owned(), oid, worktree: path(fields[2]) });
+    }
+    Ok(refs)
+}
+
+pub(crate) fn path(bytes: &[u8]) -> Option<PathBuf> {
+    use std::os::unix::ffi::OsStrExt;
+    (!bytes.is_empty()).then(|| PathBuf::from(std::ffi::OsStr::from_bytes(bytes)))
+}

@@ -1,0 +1,252 @@
+//! HEAD, index and files of one worktree, and what Git has in progress there.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use lattice_model::event::HeadValue;
+use lattice_model::id::Oid;
+use lattice_model::name::BranchName;
+use lattice_model::plan::StageMode;
+use lattice_model::snapshot::{GitOperation, Repository, StaleLock, WorkingCopy};
+use lattice_model::time::Timestamp;
+
+use super::error::GitError;
+use super::process::Git;
+
+/// What HEAD names, before anyone looked whether it exists.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum HeadName {
+    Ref(String),
+    Commit(Oid),
+    Unreadable(String),
+}
+
+/// How a rebase in the worktree ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum RebaseEnd {
+    Done,
+    Paused,
+}
+
+impl Git {
+    pub(crate) fn head(&self, git_dir: &Path) -> Result<HeadName, GitError> {
+        let path = git_dir.join("HEAD");
+        let text = match fs::read_to_string(&path) {
+            Ok(text) => text.trim_end().to_owned(),
+            Err(source) => return Err(GitError::Read { path, source }),
+        };
+        // A reftable repository keeps a HEAD file only so that older programs recognise it.
+        if text == "ref: refs/heads/.invalid" {
+            return self.head_from_git();
+        }
+        match (text.strip_prefix("ref: "), Oid::new(&text)) {
+            (Some(name), _) => Ok(HeadName::Ref(name.trim().to_owned())),
+            (None, Ok(commit)) => Ok(HeadName::Commit(commit)),
+            (None, Err(_)) => Ok(HeadName::Unreadable(text)),
+        }
+    }
+
+    fn head_from_git(&self) -> Result<HeadName, GitError> {
+        let symbolic = self.call("symbolic-ref").args(["-q", "HEAD"]).finish()?;
+        if symbolic.code == 0 {
+            return Ok(HeadName::Ref(String::from_utf8_lossy(&symbolic.stdout).trim_end().to_owned()));
+        }
+        let commit = self.call("rev-parse").args(["--verify", "-q", "HEAD"]).line()?;
+        Oid::new(&commit).map(HeadName::Commit).map_err(|_| GitError::unexpected("rev-parse", commit))
+    }
+
+    /// Points HEAD elsewhere without touching index or files.
+    pub(crate) fn set_head(&self, to: &HeadValue, reason: &str) -> Result<(), GitError> {
+        let call = match to {
+            HeadValue::Branch(branch) => {
+                let name = branch.branch_ref().to_string();
+                self.call("symbolic-ref").args(["-m", reason, "HEAD"]).arg(name)
+            }
+            HeadValue::Detached(commit) => {
+                self.call("update-ref").args(["--no-deref", "-m", reason, "HEAD"]).arg(commit.to_string())
+            }
+        };
+        call.run().map(drop)
+    }
+
+    /// Brings index and files from one tree to another. Changes of the user that are not in the
+    /// way are carried along; if one is in the way, nothing is touched.
+    pub(crate) fn move_files(&self, from: Oid, to: Oid) -> Result<(), GitError> {
+        self.call("read-tree").args(["-m", "-u"]).args(objects(&[from, to])).run().map(drop)
+    }
+
+    /// Carries what changed in the index between `base` and `theirs` over to `ours`, in the index alone.
+    pub(crate) fn merge_index(&self, index: &Path, base: Oid, ours: Oid, theirs: Oid) -> Result<(), GitError> {
+        let call = self.call("read-tree").args(["-i", "-m", "--aggressive"]).args(objects(&[base, ours, theirs]));
+        call.index(index).run().map(drop)
+    }
+
+    /// Takes over what is known of the files, so that Git need not read them again.
+    pub(crate) fn refresh_index(&self, index: &Path) -> Result<(), GitError> {
+        // Exit code 1 says that files differ from the index, which is no failure.
+        self.call("update-index").args(["-q", "--refresh"]).index(index).finish().map(drop)
+    }
+
+    /// Makes the index a tree, keeping what is known of files that stay the same.
+    pub(crate) fn read_index(&self, tree: Oid) -> Result<(), GitError> {
+        self.call("read-tree").args(["-m"]).arg(tree.to_string()).run().map(drop)
+    }
+
+    /// Paths whose files differ from the index.
+    pub(crate) fn changed_files(&self) -> Result<Vec<(Oid, PathBuf)>, GitError> {
+        let stdout = self.call("diff-files").args(["-z", "--no-renames"]).run()?;
+        let mut fields = stdout.split(|byte| *byte == 0);
+        let mut changed = Vec::new();
+        while let (Some(header), Some(path)) = (fields.next(), fields.next()) {
+            let id = header.split(|byte| *byte == b' ').nth(2).and_then(Oid::from_hex);
+            if let (Some(id), Some(path)) = (id, super::refs::path(path)) {
+                changed.push((id, path));
+            }
+        }
+        Ok(changed)
+    }
+
+    /// Adds changes of the files to `index`.
+    pub(crate) fn stage(&self, index: &Path, what: StageMode) -> Result<(), GitError> {
+        let call = self.call("add").index(index);
+        match what {
+            StageMode::All => call.args(["--all", "--", ":/"]).run().map(drop),
+            StageMode::Tracked => call.args(["--update", "--", ":/"]).run().map(drop),
+            StageMode::Patch => call.args(["--patch", "--", ":/"]).on_terminal(),
+        }
+    }
+
+    pub(crate) fn status(&self) -> WorkingCopy {
+        let call = self.call("status").args(["--porcelain=v2", "-z", "--no-renames", "--untracked-files=normal"]);
+        match call.env("GIT_OPTIONAL_LOCKS", "0").run() {
+            Ok(stdout) => parse_status(&stdout),
+            Err(error) => {
+                let reason = error.stderr().filter(|text| !text.is_empty()).map(str::to_owned);
+                WorkingCopy::Unknown { reason: reason.unwrap_or_else(|| error.to_string()) }
+            }
+        }
+    }
+
+    /// Rebases in the worktree with HEAD detached, so that no branch moves.
+    pub(crate) fn rebase(&self, onto: Oid, fork: Oid, tip: Oid, git_dir: &Path) -> Result<RebaseEnd, GitError> {
+        let options = ["--no-autostash", "--no-update-refs", "--no-rebase-merges", "--no-fork-point", "--empty=keep", "--reapply-cherry-picks", "-q"];
+        let call = self.call("rebase").args(options).arg("--onto").args(objects(&[onto, fork, tip]));
+        self.rebase_end(call.finish()?, git_dir)
+    }
+
+    pub(crate) fn continue_rebase(&self, git_dir: &Path) -> Result<RebaseEnd, GitError> {
+        let finished = self.call("rebase").arg("--continue").finish()?;
+        self.rebase_end(finished, git_dir)
+    }
+
+    fn rebase_end(&self, finished: super::process::Finished, git_dir: &Path) -> Result<RebaseEnd, GitError> {
+        if finished.code == 0 {
+            return Ok(RebaseEnd::Done);
+        }
+        if rebasing(git_dir) {
+            return Ok(RebaseEnd::Paused);
+        }
+        finished.check("rebase").map(|_| RebaseEnd::Done)
+    }
+
+    pub(crate) fn abort_rebase(&self) -> Result<(), GitError> {
+        self.call("rebase").arg("--abort").run().map(drop)
+    }
+
+    /// What Git has in progress in this worktree.
+    pub(crate) fn operation(&self, repository: &Repository) -> Result<Option<GitOperation>, GitError> {
+        let has = |name: &str| repository.git_dir.join(name).exists();
+        if has("rebase-merge") {
+            return Ok(Some(GitOperation::Rebase));
+        }
+        if has("rebase-apply") {
+            let mail = has("rebase-apply/applying");
+            return Ok(Some(if mail { GitOperation::ApplyMailbox } else { GitOperation::Rebase }));
+        }
+        let files = [
+            ("MERGE_HEAD", GitOperation::Merge),
+            ("CHERRY_PICK_HEAD", GitOperation::CherryPick),
+            ("REVERT_HEAD", GitOperation::Revert),
+            ("BISECT_LOG", GitOperation::Bisect),
+        ];
+        if let Some((_, operation)) = files.into_iter().find(|(name, _)| has(name)) {
+            return Ok(Some(operation));
+        }
+        if repository.common_dir.join("reftable").exists() {
+            for (name, operation) in &files[1..3] {
+                if self.call("rev-parse").args(["--verify", "-q", name]).finish()?.code == 0 {
+                    return Ok(Some(*operation));
+                }
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// Whether a rebase is in progress.
+pub(crate) fn rebasing(git_dir: &Path) -> bool {
+    git_dir.join("rebase-merge").exists() || git_dir.join("rebase-apply").exists()
+}
+
+/// The worktree's own index.
+pub(crate) fn index_path(git_dir: &Path) -> PathBuf {
+    git_dir.join("index")
+}
+
+pub(crate) fn is_shallow(common_dir: &Path) -> bool {
+    fs::metadata(common_dir.join("shallow")).is_ok_and(|found| found.len() > 0)
+}
+
+/// Lock files that are older than any Git process needs them.
+pub(crate) fn stale_locks(repository: &Repository, branches: &[&BranchName], now: &Timestamp) -> Vec<StaleLock> {
+    const GRACE_SECONDS: i64 = 10;
+    let common = &repository.common_dir;
+    let mut paths = vec![repository.git_dir.join("index.lock"), repository.git_dir.join("HEAD.lock")];
+    paths.extend(["packed-refs.lock", "config.lock", "reftable/tables.list.lock"].map(|name| common.join(name)));
+    for branch in branches {
+        paths.push(common.join(format!("{}.lock", branch.branch_ref())));
+        paths.push(common.join(format!("{}.lock", branch.metadata_ref())));
+    }
+    paths.push(common.join("refs/lattice/event-log.lock"));
+    let age = |found: &fs::Metadata| {
+        use std::os::unix::fs::MetadataExt;
+        now.unix_seconds() - found.mtime()
+    };
+    let mut stale = Vec::new();
+    for path in paths {
+        let Ok(found) = fs::symlink_metadata(&path) else { continue };
+        let age = age(&found);
+        if age >= GRACE_SECONDS {
+            let shown = path.strip_prefix(common).unwrap_or(&path).display().to_string();
+            stale.push(StaleLock { path: shown, age_seconds: age.unsigned_abs(), size: found.len() });
+        }
+    }
+    stale
+}
+
+fn parse_status(stdout: &[u8]) -> WorkingCopy {
+    let (mut staged, mut unstaged, mut unmerged, mut untracked) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    for record in stdout.split(|byte| *byte == 0).filter(|record| !record.is_empty()) {
+        let text = String::from_utf8_lossy(record);
+        let path = |fields: usize| text.splitn(fields, ' ').last().unwrap_or_default().to_owned();
+        match record[0] {
+            b'1' => {
+                let path = path(9);
+                if record.get(2) != Some(&b'.') {
+                    staged.push(path.clone());
+                }
+                if record.get(3) != Some(&b'.') {
+                    unstaged.push(path);
+                }
+            }
+            b'u' => unmerged.push(path(11)),
+            b'?' => untracked.push(path(2)),
+            _ => {}
+        }
+    }
+    WorkingCopy::Known { staged, unstaged, unmerged, untracked }
+}
+
+fn objects(ids: &[Oid]) -> Vec<String> {
+    ids.iter().map(Oid::to_string).collect()
+}
