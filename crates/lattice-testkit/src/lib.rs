@@ -1,1 +1,10 @@
 //! Hermetic repositories, a runner for the program, and a git wrapper for tests.
+//!
+//! Everything here panics with a full account instead of returning errors: a test that cannot set up its world
+//! has nothing to decide. Nothing of the machine leaks in but `PATH`, dates come from counters, so the same test
+//! makes the same object ids everywhere.
+
+#![expect(clippy::disallowed_methods, reason = "the harness starts git and the program, and writes plain files")]
+
+pub mod env;
+pub mod git_versions;
