@@ -6,5 +6,13 @@
 
 #![expect(clippy::disallowed_methods, reason = "the harness starts git and the program, and writes plain files")]
 
+mod draw;
 pub mod env;
 pub mod git_versions;
+mod import;
+pub mod metadata;
+pub mod repo;
+pub mod setup;
+
+pub use repo::TestRepo;
+pub use setup::Setup;

@@ -1,0 +1,3 @@
+//! The kit does what tests will rely on.
+
+mod repo;
