@@ -13,6 +13,8 @@ mod import;
 pub mod metadata;
 pub mod repo;
 pub mod setup;
+pub mod state;
 
 pub use repo::TestRepo;
 pub use setup::Setup;
+pub use state::{RepoState, assert_same};

@@ -13,6 +13,7 @@ use crate::env::Sandbox;
 use crate::git_versions;
 use crate::metadata::{METADATA_PREFIX, metadata_ref};
 use crate::setup::Setup;
+use crate::state::RepoState;
 
 /// Git commands that make commits or tags, and therefore need a date of their own.
 const DATED: [&str; 12] = [
@@ -232,6 +233,12 @@ impl TestRepo {
     #[track_caller]
     pub fn write_config(&self, toml: &str) {
         write_file(&self.lattice_dir().join("config.toml"), toml.as_bytes());
+    }
+
+    /// Everything about this worktree that a command may have changed, for [`crate::assert_same`].
+    #[track_caller]
+    pub fn state(&self) -> RepoState {
+        RepoState::of(self)
     }
 
     pub(crate) fn handle(sandbox: Arc<Sandbox>, dir: PathBuf) -> Self {

@@ -1,3 +1,4 @@
 //! The kit does what tests will rely on.
 
 mod repo;
+mod state;

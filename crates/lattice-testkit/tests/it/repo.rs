@@ -106,6 +106,7 @@ fn looking_does_not_move_the_clock() {
     let commit = |look: bool| {
         let repo = TestRepo::new();
         if look {
+            repo.state();
             repo.refs();
         }
         repo.commit_file("file", "text\n", "commit")
