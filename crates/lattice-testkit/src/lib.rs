@@ -6,15 +6,20 @@
 
 #![expect(clippy::disallowed_methods, reason = "the harness starts git and the program, and writes plain files")]
 
+pub mod cli;
 mod draw;
 pub mod env;
 pub mod git_versions;
+mod guard;
 mod import;
 pub mod metadata;
+pub mod output;
 pub mod repo;
 pub mod setup;
 pub mod state;
 
+pub use cli::Lattice;
+pub use output::Output;
 pub use repo::TestRepo;
 pub use setup::Setup;
 pub use state::{RepoState, assert_same};

@@ -1,4 +1,5 @@
 //! The kit does what tests will rely on.
 
+mod cli;
 mod repo;
 mod state;
