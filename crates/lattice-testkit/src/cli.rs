@@ -14,6 +14,7 @@ use serde_json::Value;
 
 use crate::guard::Guarded;
 use crate::output::Output;
+use crate::pty::Terminal;
 use crate::repo::TestRepo;
 
 /// A run longer than this hangs.
@@ -95,6 +96,11 @@ impl Lattice {
         self
     }
 
+    /// Runs on a pseudo-terminal instead, for prompts.
+    pub fn terminal(self) -> Terminal {
+        Terminal::new(self)
+    }
+
     /// Runs to the end; panics if that takes too long.
     #[track_caller]
     pub fn run(self) -> Output {
@@ -126,7 +132,7 @@ impl Lattice {
     /// Starts the program without waiting.
     #[track_caller]
     pub fn spawn(self) -> Running {
-        let mut command = self.command();
+        let mut command = self.command(None);
         command.process_group(0);
         command.stdin(if self.stdin.is_some() { Stdio::piped() } else { Stdio::null() });
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -147,18 +153,33 @@ impl Lattice {
         }
     }
 
-    /// The command to start.
-    fn command(&self) -> Command {
+    /// The command to start, with `launcher` and its arguments before the program if there is one.
+    pub(crate) fn command(&self, launcher: Option<&[&str]>) -> Command {
         let sandbox = self.repo.sandbox();
         sandbox.tick_run();
-        let mut command = Command::new(&self.program);
+        let mut command = match launcher {
+            None => Command::new(&self.program),
+            Some(launcher) => {
+                let mut command = Command::new(launcher[0]);
+                command.args(&launcher[1..]).arg(&self.program);
+                command
+            }
+        };
         sandbox.apply(&mut command);
         command.args(&self.args).envs(self.env.iter().cloned()).current_dir(&self.cwd);
         command
     }
 
+    pub(crate) fn repo(&self) -> &TestRepo {
+        &self.repo
+    }
+
+    pub(crate) fn time(&self) -> Duration {
+        self.timeout
+    }
+
     /// The run as a person would type it.
-    fn described(&self) -> String {
+    pub(crate) fn described(&self) -> String {
         let args = self.args.iter().map(|arg| arg.to_string_lossy());
         let program = self.program.file_name().unwrap_or_default().to_string_lossy();
         std::iter::once(program).chain(args).collect::<Vec<_>>().join(" ")

@@ -1,5 +1,6 @@
 //! The kit does what tests will rely on.
 
 mod cli;
+mod pty;
 mod repo;
 mod state;
