@@ -16,6 +16,7 @@ use crate::guard::Guarded;
 use crate::output::Output;
 use crate::pty::Terminal;
 use crate::repo::TestRepo;
+use crate::wrapper::GitWrapper;
 
 /// A run longer than this hangs.
 pub const TIMEOUT: Duration = Duration::from_secs(120);
@@ -76,6 +77,11 @@ impl Lattice {
     pub fn env(mut self, name: impl AsRef<OsStr>, value: impl AsRef<OsStr>) -> Self {
         self.env.push((name.as_ref().to_owned(), value.as_ref().to_owned()));
         self
+    }
+
+    /// Makes the program start git through a wrapper.
+    pub fn wrapper(self, wrapper: &GitWrapper) -> Self {
+        self.env("LATTICE_GIT", wrapper.path())
     }
 
     /// Starts the program in another directory; relative ones count from the repository.

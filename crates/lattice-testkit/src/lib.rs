@@ -18,9 +18,11 @@ pub mod pty;
 pub mod repo;
 pub mod setup;
 pub mod state;
+pub mod wrapper;
 
 pub use cli::Lattice;
 pub use output::Output;
 pub use repo::TestRepo;
 pub use setup::Setup;
 pub use state::{RepoState, assert_same};
+pub use wrapper::{Action, GitWrapper, Occurrence};

@@ -4,3 +4,4 @@ mod cli;
 mod pty;
 mod repo;
 mod state;
+mod wrapper;
