@@ -14,6 +14,7 @@ mod guard;
 mod import;
 pub mod metadata;
 pub mod output;
+pub mod power;
 pub mod pty;
 pub mod repo;
 pub mod setup;
