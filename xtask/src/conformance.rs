@@ -56,9 +56,7 @@ pub fn check(root: &Path) -> Result<(), Failure> {
     if found == expected {
         return Ok(());
     }
-    Err(Failure::Problems(vec![format!(
-        "{TABLE} is not up to date; run `cargo xtask conformance`"
-    )]))
+    Err(Failure::Problems(vec![format!("{TABLE} is not up to date; run `cargo xtask conformance`")]))
 }
 
 fn generate(root: &Path) -> Result<String, Failure> {
@@ -82,14 +80,7 @@ fn requirements(list: &str) -> Result<Vec<Requirement>, Vec<String>> {
         if requirements.iter().any(|known| known.id == id) {
             problems.push(format!("{place}: {id} stands here a second time"));
         }
-        requirements.push(Requirement {
-            id: id.to_owned(),
-            sentence: sentence.to_owned(),
-        });
+        requirements.push(Requirement { id: id.to_owned(), sentence: sentence.to_owned() });
     }
-    if problems.is_empty() {
-        Ok(requirements)
-    } else {
-        Err(problems)
-    }
+    if problems.is_empty() { Ok(requirements) } else { Err(problems) }
 }

@@ -1,9 +1,6 @@
 //! Tasks for developers: the test suite, the conformance table, benchmarks, and what the tidy test reads sources with.
 
-#![expect(
-    clippy::print_stderr,
-    reason = "a task tells its user on stderr which step it is at"
-)]
+#![expect(clippy::print_stderr, reason = "a task tells its user on stderr which step it is at")]
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -50,14 +47,9 @@ impl Failure {
 /// The root of the workspace that this crate was built in.
 #[must_use]
 pub fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .parent()
-        .expect("the crate lies one level below the root of the workspace")
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the crate lies one level below the root of the workspace")
 }
 
 fn read(path: &Path) -> Result<String, Failure> {
-    std::fs::read_to_string(path).map_err(|cause| Failure::File {
-        path: path.to_owned(),
-        cause,
-    })
+    std::fs::read_to_string(path).map_err(|cause| Failure::File { path: path.to_owned(), cause })
 }

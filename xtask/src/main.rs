@@ -1,9 +1,6 @@
 //! Tasks for developers, run as `cargo xtask <task>`.
 
-#![expect(
-    clippy::print_stderr,
-    reason = "a task tells its user on stderr how to call it and why it failed"
-)]
+#![expect(clippy::print_stderr, reason = "a task tells its user on stderr how to call it and why it failed")]
 
 use std::error::Error;
 use std::process::ExitCode;

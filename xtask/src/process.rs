@@ -20,29 +20,15 @@ impl Call<'_> {
         let status = self.command().current_dir(root).status();
         match status {
             Ok(status) if status.success() => Ok(()),
-            Ok(status) => Err(Failure::Step {
-                command: shown,
-                code: code_of(status),
-            }),
-            Err(cause) => Err(Failure::Start {
-                command: shown,
-                cause,
-            }),
+            Ok(status) => Err(Failure::Step { command: shown, code: code_of(status) }),
+            Err(cause) => Err(Failure::Start { command: shown, cause }),
         }
     }
 
     /// What the program prints on stdout, if it can be started and succeeds.
     pub(crate) fn answer(&self) -> Option<String> {
-        let output = self
-            .command()
-            .stdin(Stdio::null())
-            .stderr(Stdio::null())
-            .output()
-            .ok()?;
-        output
-            .status
-            .success()
-            .then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
+        let output = self.command().stdin(Stdio::null()).stderr(Stdio::null()).output().ok()?;
+        output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
     }
 
     fn command(&self) -> Command {
@@ -51,18 +37,12 @@ impl Call<'_> {
             reason = "tasks start programs for developers; no task is part of the product"
         )]
         let mut command = Command::new(self.program);
-        command
-            .args(self.arguments)
-            .envs(self.environment.iter().copied());
+        command.args(self.arguments).envs(self.environment.iter().copied());
         command
     }
 
     fn shown(&self) -> String {
-        let mut words: Vec<String> = self
-            .environment
-            .iter()
-            .map(|(name, value)| format!("{name}='{value}'"))
-            .collect();
+        let mut words: Vec<String> = self.environment.iter().map(|(name, value)| format!("{name}='{value}'")).collect();
         words.push(self.program.to_owned());
         words.extend(self.arguments.iter().map(|word| (*word).to_owned()));
         words.join(" ")
@@ -71,8 +51,5 @@ impl Call<'_> {
 
 /// A program ended by a signal has no code; it counts as a plain failure.
 fn code_of(status: ExitStatus) -> u8 {
-    status
-        .code()
-        .and_then(|code| u8::try_from(code).ok())
-        .unwrap_or(1)
+    status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1)
 }

@@ -41,10 +41,7 @@ impl Source {
         } else {
             mark_test_items(&mut lines);
         }
-        Self {
-            path: path.to_owned(),
-            lines,
-        }
+        Self { path: path.to_owned(), lines }
     }
 
     /// The lines that are not part of a test.
@@ -77,10 +74,7 @@ pub fn files_below(root: &Path) -> Result<Vec<PathBuf>, Failure> {
     let mut files = Vec::new();
     let mut folders = vec![root.to_owned()];
     while let Some(folder) = folders.pop() {
-        let failed = |cause| Failure::File {
-            path: folder.clone(),
-            cause,
-        };
+        let failed = |cause| Failure::File { path: folder.clone(), cause };
         for entry in fs::read_dir(&folder).map_err(failed)? {
             let entry = entry.map_err(failed)?;
             let kind = entry.file_type().map_err(failed)?;
@@ -98,10 +92,7 @@ pub fn files_below(root: &Path) -> Result<Vec<PathBuf>, Failure> {
 /// The path of a file as messages and tables show it.
 #[must_use]
 pub fn relative(root: &Path, path: &Path) -> String {
-    path.strip_prefix(root)
-        .unwrap_or(path)
-        .to_string_lossy()
-        .replace('\\', "/")
+    path.strip_prefix(root).unwrap_or(path).to_string_lossy().replace('\\', "/")
 }
 
 fn is_source_folder(name: &str) -> bool {

@@ -9,23 +9,11 @@ use crate::tools;
 /// Format, lints, doc tests and documentation: what comes before the tests themselves.
 const CHECKS: [Call<'static>; 4] = [
     cargo(&["fmt", "--all", "--check"]),
-    cargo(&[
-        "clippy",
-        "--workspace",
-        "--all-targets",
-        "--",
-        "-D",
-        "warnings",
-    ]),
+    cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]),
     cargo(&["test", "--workspace", "--doc"]),
     Call {
         program: "cargo",
-        arguments: &[
-            "doc",
-            "--workspace",
-            "--no-deps",
-            "--document-private-items",
-        ],
+        arguments: &["doc", "--workspace", "--no-deps", "--document-private-items"],
         environment: &[("RUSTDOCFLAGS", "-D warnings")],
     },
 ];
@@ -52,9 +40,5 @@ pub fn run(root: &Path) -> Result<(), Failure> {
 }
 
 const fn cargo(arguments: &'static [&'static str]) -> Call<'static> {
-    Call {
-        program: "cargo",
-        arguments,
-        environment: &[],
-    }
+    Call { program: "cargo", arguments, environment: &[] }
 }

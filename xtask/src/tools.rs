@@ -9,14 +9,7 @@ use crate::process::Call;
 const SYSTEM_PROGRAMS: [(&str, &str); 2] = [("mkfs.ext4", "e2fsprogs"), ("losetup", "mount")];
 
 /// Folders of system programs; those for administration are not in every user's `PATH`.
-const PROGRAM_FOLDERS: [&str; 6] = [
-    "/usr/local/sbin",
-    "/usr/local/bin",
-    "/usr/sbin",
-    "/usr/bin",
-    "/sbin",
-    "/bin",
-];
+const PROGRAM_FOLDERS: [&str; 6] = ["/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"];
 
 /// Makes the tools of the test suite available.
 ///
@@ -47,12 +40,7 @@ fn report_git() {
 }
 
 fn cargo_install_nextest(root: &Path) -> Result<(), Failure> {
-    Call {
-        program: "cargo",
-        arguments: &["install", "--locked", "cargo-nextest"],
-        environment: &[],
-    }
-    .run(root)
+    Call { program: "cargo", arguments: &["install", "--locked", "cargo-nextest"], environment: &[] }.run(root)
 }
 
 fn install_system_programs(root: &Path) {
@@ -74,16 +62,11 @@ fn install_system_programs(root: &Path) {
 }
 
 fn missing_system_programs() -> Vec<(&'static str, &'static str)> {
-    SYSTEM_PROGRAMS
-        .into_iter()
-        .filter(|(program, _)| !has_system_program(program))
-        .collect()
+    SYSTEM_PROGRAMS.into_iter().filter(|(program, _)| !has_system_program(program)).collect()
 }
 
 fn has_system_program(program: &str) -> bool {
-    PROGRAM_FOLDERS
-        .iter()
-        .any(|folder| Path::new(folder).join(program).exists())
+    PROGRAM_FOLDERS.iter().any(|folder| Path::new(folder).join(program).exists())
 }
 
 fn names_of(programs: &[(&str, &str)]) -> String {
@@ -96,19 +79,9 @@ fn can_install() -> bool {
 }
 
 fn apt_get(root: &Path, arguments: &[&str]) -> Result<(), Failure> {
-    Call {
-        program: "apt-get",
-        arguments,
-        environment: &[("DEBIAN_FRONTEND", "noninteractive")],
-    }
-    .run(root)
+    Call { program: "apt-get", arguments, environment: &[("DEBIAN_FRONTEND", "noninteractive")] }.run(root)
 }
 
 fn answer(program: &str, arguments: &[&str]) -> Option<String> {
-    Call {
-        program,
-        arguments,
-        environment: &[],
-    }
-    .answer()
+    Call { program, arguments, environment: &[] }.answer()
 }

@@ -1,1 +1,124 @@
 //! One request through scan, gate, plan, execute, verify and record. Never prints, never prompts.
+
+mod doctor;
+mod error;
+mod lifecycle;
+mod operations;
+mod read;
+mod resume;
+
+use std::path::Path;
+
+use lattice_model::id::OpId;
+use lattice_model::settings::Settings;
+use lattice_model::snapshot::{Repository, Snapshot};
+use lattice_model::time::Timestamp;
+use lattice_repo::{Lock, LockHolder, ReadWorkingCopy, Repo, ScanRequest};
+
+pub use doctor::{Applied, ChosenFix};
+pub use error::EngineError;
+pub use lattice_repo::{
+    Aborted, CommitLine, ConfigEditError, DiffShape, ExecuteError, GitError, GitProgram, INSIDE_OPERATION, LedgerEntry,
+    LockError, LockHolder as Holder, Paused, ReadWorkingCopy as WorkingCopyNeed, edit_setting,
+};
+pub use lifecycle::{Mode, Outcome};
+pub use operations::{Operation, OperationState, Pick};
+pub use read::{Depth, Verification};
+
+/// What the program knows of the world outside the repository.
+#[derive(Debug, Clone)]
+pub struct Environment {
+    pub git: GitProgram,
+    pub now: Timestamp,
+    /// Makes operation ids differ between runs.
+    pub seed: String,
+    /// The user's own options, which the repository's override.
+    pub user_settings: Settings,
+    /// The operation whose hook started this program.
+    pub inside: Option<OpId>,
+    /// Hears of each stage as it happens.
+    pub trace: Trace,
+}
+
+/// Where the stages of the lifecycle are told, for `--debug`.
+#[derive(Debug, Clone, Copy)]
+pub struct Trace(pub fn(stage: &str, detail: &str));
+
+/// An open repository and the way through the law.
+#[derive(Debug)]
+pub struct Engine {
+    repo: Repo,
+    environment: Environment,
+}
+
+impl Engine {
+    /// Opens the repository around `directory`.
+    pub fn open(environment: Environment, directory: &Path) -> Result<Self, EngineError> {
+        let repo = Repo::open(environment.git.clone(), directory)?;
+        Ok(Self { repo, environment })
+    }
+
+    pub fn repository(&self) -> &Repository {
+        self.repo.paths()
+    }
+
+    /// Reads the repository for a command that changes nothing, and records divergence if it is new.
+    pub fn observe(&self, command: &str, working_copy: ReadWorkingCopy) -> Result<Observed, EngineError> {
+        let snapshot = self.scan(working_copy)?;
+        let evidence = self.note_divergence(&snapshot, command);
+        Ok(Observed { snapshot, evidence })
+    }
+
+    fn scan(&self, working_copy: ReadWorkingCopy) -> Result<Snapshot, EngineError> {
+        let defaults = self.environment.user_settings.clone();
+        let request = ScanRequest { working_copy, now: self.environment.now.clone(), defaults };
+        let snapshot = self.repo.scan(&request)?;
+        let (tracked, fingerprint) = (snapshot.metadata.len(), &snapshot.fingerprint);
+        self.trace("scan", &format!("{tracked} tracked branches, fingerprint {fingerprint}"));
+        Ok(snapshot)
+    }
+
+    /// Evidence is worth having and never worth failing for.
+    fn note_divergence(&self, snapshot: &Snapshot, command: &str) -> Evidence {
+        if snapshot.divergence.is_none() {
+            return Evidence::Complete;
+        }
+        self.trace("divergence", "refs changed outside of Lattice");
+        match self.repo.record_divergence(snapshot, command, self.op_id(command), &self.environment.now) {
+            Ok(()) => Evidence::Complete,
+            Err(error) => Evidence::NotRecorded(error.to_string()),
+        }
+    }
+
+    fn lock(&self, command: &str, snapshot_settings: &Settings) -> Result<Lock, EngineError> {
+        if let Some(op) = &self.environment.inside {
+            return Err(EngineError::InsideOperation { op: op.clone() });
+        }
+        let me =
+            LockHolder { pid: std::process::id(), command: command.to_owned(), since: self.environment.now.clone() };
+        Ok(self.repo.lock(&me, snapshot_settings.lock_timeout_ms)?)
+    }
+
+    /// An id for an operation: different for each run, reproducible from its seed.
+    fn op_id(&self, command: &str) -> OpId {
+        OpId::of(format!("{}\0{}\0{command}", self.environment.seed, self.environment.now).as_bytes())
+    }
+
+    fn trace(&self, stage: &str, detail: &str) {
+        (self.environment.trace.0)(stage, detail);
+    }
+}
+
+/// A reading, and whether what it showed could be recorded.
+#[derive(Debug)]
+pub struct Observed {
+    pub snapshot: Snapshot,
+    pub evidence: Evidence,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Evidence {
+    Complete,
+    /// The repository could not be written; the command goes on.
+    NotRecorded(String),
+}

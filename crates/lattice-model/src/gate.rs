@@ -68,7 +68,7 @@ pub struct RepairBundle {
 #[must_use]
 #[derive(Debug)]
 pub enum Gate<C> {
-    Ready(ReadyContext<C>),
+    Ready(Box<ReadyContext<C>>),
     Repair(RepairBundle),
 }
 
@@ -99,7 +99,7 @@ pub fn gate<C: Command>(snapshot: Snapshot, command: &C) -> Gate<C> {
     let required = |issue: &Issue| issue.kind.removes().filter(|removed| C::REQUIRES.contains(removed));
     let missing: BTreeSet<_> = issues.iter().filter_map(required).collect();
     if missing.is_empty() {
-        return Gate::Ready(ReadyContext { snapshot, command: PhantomData });
+        return Gate::Ready(Box::new(ReadyContext { snapshot, command: PhantomData }));
     }
     issues.retain(|issue| required(issue).is_some());
     for issue in &mut issues {

@@ -5,7 +5,7 @@ use std::fmt;
 
 use crate::capability::Capability;
 use crate::id::{ContentDigest, Fingerprint};
-use crate::plan::Plan;
+use crate::plan::{Plan, Step};
 use crate::snapshot::Divergence;
 
 /// What a scan found, in the words of the specification.
@@ -158,18 +158,24 @@ impl Issue {
         let mut tagged = self.evidence.clone();
         tagged.insert("fix", vec![self.kind.as_str().to_owned(), summary.clone()]);
         let id = FixId(format!("{name}-{}", tag(name, &tagged)));
-        let preconditions = vec![Capability::RepoOpen];
+        let preconditions = preconditions(&effect);
         self.fixes.push(FixOption { id, summary, preconditions, effect });
     }
+}
 
-    /// States what must still hold when the newest fix is applied.
-    #[must_use]
-    pub fn requiring(mut self, capabilities: &[Capability]) -> Self {
-        if let Some(fix) = self.fixes.last_mut() {
-            fix.preconditions.extend(capabilities);
+/// What must still hold when a fix is applied: it cannot run inside another operation, unless it
+/// repairs the marker of one, nor move refs that are locked.
+fn preconditions(effect: &FixEffect) -> Vec<Capability> {
+    let mut needed = vec![Capability::RepoOpen];
+    if let FixEffect::Plan(plan) = effect {
+        if !plan.steps.contains(&Step::RemoveOpState) {
+            needed.push(Capability::NoLatticeOpInProgress);
         }
-        self
+        if !plan.touched_refs().is_empty() {
+            needed.push(Capability::RefsWritable);
+        }
     }
+    needed
 }
 
 /// The evidence of an issue from pairs of a name and one value.

@@ -33,6 +33,20 @@ pub(crate) fn write(path: &Path, content: &[u8]) -> io::Result<()> {
     File::open(folder)?.sync_all()
 }
 
+/// Replaces a file of Git's by its own protocol: the new content is written to `<path>.lock`,
+/// which must not exist, and renamed.
+#[expect(clippy::disallowed_methods, reason = "the place where own files are renamed")]
+pub(crate) fn write_locked(path: &Path, content: &[u8]) -> io::Result<()> {
+    let mut lock = path.as_os_str().to_owned();
+    lock.push(".lock");
+    let mut file = File::options().write(true).create_new(true).open(&lock)?;
+    let written = file.write_all(content).and_then(|()| file.sync_all()).and_then(|()| fs::rename(&lock, path));
+    if written.is_err() {
+        let _ = fs::remove_file(&lock);
+    }
+    written
+}
+
 /// Removes `path`, which may be gone already.
 pub(crate) fn remove(path: &Path) -> io::Result<()> {
     match fs::remove_file(path) {

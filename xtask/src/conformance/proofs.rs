@@ -13,10 +13,7 @@ const DASH: &str = " — ";
 const MOST_IDS: usize = 8;
 
 /// All proofs in the order of files and lines, or everything that is wrong with the comments.
-pub(super) fn collect(
-    sources: &[Source],
-    requirements: &[Requirement],
-) -> Result<Vec<Proof>, Vec<String>> {
+pub(super) fn collect(sources: &[Source], requirements: &[Requirement]) -> Result<Vec<Proof>, Vec<String>> {
     let known: BTreeSet<&str> = requirements.iter().map(|one| one.id.as_str()).collect();
     let mut proofs = Vec::new();
     let mut problems = Vec::new();
@@ -27,11 +24,7 @@ pub(super) fn collect(
         proofs.append(&mut reader.proofs);
         problems.append(&mut reader.problems);
     }
-    if problems.is_empty() {
-        Ok(proofs)
-    } else {
-        Err(problems)
-    }
+    if problems.is_empty() { Ok(proofs) } else { Err(problems) }
 }
 
 /// Reads one file and keeps what stands above the next function.
@@ -61,14 +54,7 @@ struct Claim {
 
 impl<'a> Reader<'a> {
     fn new(source: &'a Source, known: &'a BTreeSet<&'a str>) -> Self {
-        Self {
-            source,
-            known,
-            above: Above::default(),
-            open_brackets: 0,
-            proofs: Vec::new(),
-            problems: Vec::new(),
-        }
+        Self { source, known, above: Above::default(), open_brackets: 0, proofs: Vec::new(), problems: Vec::new() }
     }
 
     fn line(&mut self, line: &Line) {
@@ -98,16 +84,11 @@ impl<'a> Reader<'a> {
 
     fn partial_claims(&mut self, line: usize, rest: &str) {
         let Some((list, missing)) = rest.split_once(DASH) else {
-            self.problem(
-                line,
-                "a partial proof says after a dash (—) what is missing",
-            );
+            self.problem(line, "a partial proof says after a dash (—) what is missing");
             return;
         };
         let missing = missing.trim();
-        self.claims(line, list, || Extent::Part {
-            missing: missing.to_owned(),
-        });
+        self.claims(line, list, || Extent::Part { missing: missing.to_owned() });
     }
 
     fn claims(&mut self, line: usize, list: &str, extent: impl Fn() -> Extent) {
@@ -117,11 +98,7 @@ impl<'a> Reader<'a> {
             } else if self.above.claims.iter().any(|claim| claim.id == id) {
                 self.problem(line, &format!("{id} is named twice for one test"));
             } else {
-                self.above.claims.push(Claim {
-                    line,
-                    id: id.to_owned(),
-                    extent: extent(),
-                });
+                self.above.claims.push(Claim { line, id: id.to_owned(), extent: extent() });
             }
         }
     }
@@ -170,12 +147,11 @@ impl<'a> Reader<'a> {
         }
         let file = self.source.path.trim_start_matches("crates/");
         let test = format!("{file}::{name}");
-        self.proofs
-            .extend(above.claims.into_iter().map(|claim| Proof {
-                id: claim.id,
-                test: test.clone(),
-                extent: claim.extent,
-            }));
+        self.proofs.extend(above.claims.into_iter().map(|claim| Proof {
+            id: claim.id,
+            test: test.clone(),
+            extent: claim.extent,
+        }));
     }
 
     /// What stood above was no test: claims there are errors.
@@ -189,43 +165,33 @@ impl<'a> Reader<'a> {
 
     /// Ids stand only in the comments that this module reads, so that none is overlooked.
     fn refuse_ids(&mut self, line: &Line) {
-        let is_part =
-            |character: char| character.is_ascii_alphanumeric() || ".-".contains(character);
+        let is_part = |character: char| character.is_ascii_alphanumeric() || ".-".contains(character);
         for word in line.comment.split(|character| !is_part(character)) {
             let word = word.trim_end_matches(['.', '-']);
             if self.known.contains(word) {
-                let problem =
-                    format!("{word} is named outside of a `{WHOLE}` comment above a test");
+                let problem = format!("{word} is named outside of a `{WHOLE}` comment above a test");
                 self.problem(line.number, &problem);
             }
         }
     }
 
     fn problem(&mut self, line: usize, what: &str) {
-        self.problems
-            .push(format!("{}:{line}: {what}", self.source.path));
+        self.problems.push(format!("{}:{line}: {what}", self.source.path));
     }
 }
 
 /// Whether an attribute such as `#[test]` or `#[tokio::test(…)]` begins here.
 fn is_test_attribute(code: &str) -> bool {
-    let path = code
-        .trim_start_matches("#[")
-        .split(['(', ']', ' ', '='])
-        .next()
-        .unwrap_or_default();
+    let path = code.trim_start_matches("#[").split(['(', ']', ' ', '=']).next().unwrap_or_default();
     path.rsplit("::").next() == Some("test")
 }
 
 /// The name of the function whose head begins here.
 fn function_name(code: &str) -> Option<&str> {
     let mut words = code.split_whitespace();
-    let is_qualifier =
-        |word: &&str| matches!(*word, "pub" | "async" | "const") || word.starts_with("pub(");
+    let is_qualifier = |word: &&str| matches!(*word, "pub" | "async" | "const") || word.starts_with("pub(");
     let keyword = words.find(|word| !is_qualifier(word))?;
     let name = words.next()?;
-    let end = name
-        .find(|character: char| !character.is_alphanumeric() && character != '_')
-        .unwrap_or(name.len());
+    let end = name.find(|character: char| !character.is_alphanumeric() && character != '_').unwrap_or(name.len());
     (keyword == "fn").then_some(&name[..end])
 }

@@ -42,21 +42,13 @@ struct Counts {
 /// The whole document.
 pub(super) fn render(requirements: &[Requirement], proofs: &[Proof]) -> String {
     let mut page = String::from(INTRODUCTION);
-    page.push_str(
-        "\n| subject | ids | proved | partly | open | all |\n|---|---|---|---|---|---|\n",
-    );
+    page.push_str("\n| subject | ids | proved | partly | open | all |\n|---|---|---|---|---|---|\n");
     for (letters, subject) in SUBJECTS {
         let prefix = format!("{letters}-");
-        let rows = requirements
-            .iter()
-            .filter(|one| one.id.starts_with(&prefix));
+        let rows = requirements.iter().filter(|one| one.id.starts_with(&prefix));
         page.push_str(&count_row(subject, letters, &count(rows, proofs)));
     }
-    page.push_str(&count_row(
-        "together",
-        "",
-        &count(requirements.iter(), proofs),
-    ));
+    page.push_str(&count_row("together", "", &count(requirements.iter(), proofs)));
     page.push_str("\n| id | requirement | tests | state |\n|---|---|---|---|\n");
     for requirement in requirements {
         page.push_str(&requirement_row(requirement, proofs));
@@ -77,31 +69,20 @@ fn count<'a>(requirements: impl Iterator<Item = &'a Requirement>, proofs: &[Proo
 }
 
 fn count_row(subject: &str, letters: &str, counts: &Counts) -> String {
-    let Counts {
-        proved,
-        partly,
-        open,
-    } = counts;
+    let Counts { proved, partly, open } = counts;
     let all = proved + partly + open;
     format!("| {subject} | {letters} | {proved} | {partly} | {open} | {all} |\n")
 }
 
 fn requirement_row(requirement: &Requirement, proofs: &[Proof]) -> String {
-    let tests: Vec<String> = of(requirement, proofs)
-        .map(|proof| format!("`{}`", proof.test))
-        .collect();
+    let tests: Vec<String> = of(requirement, proofs).map(|proof| format!("`{}`", proof.test)).collect();
     let state = match state(requirement, proofs) {
         State::Proved => String::from("proved"),
         State::Partly { missing } => format!("partly ({})", missing.join("; ")),
         State::Open => String::from("open"),
     };
     let mut row = String::from("|");
-    let cells = [
-        &requirement.id,
-        &requirement.sentence,
-        &tests.join(", "),
-        &state,
-    ];
+    let cells = [&requirement.id, &requirement.sentence, &tests.join(", "), &state];
     for cell in cells {
         let cell = cell.replace('|', "\\|");
         write!(row, " {cell} |").expect("a string takes any text");
@@ -119,11 +100,7 @@ fn state(requirement: &Requirement, proofs: &[Proof]) -> State {
             Extent::Part { missing: what } => missing.push(what.clone()),
         }
     }
-    if missing.is_empty() {
-        State::Open
-    } else {
-        State::Partly { missing }
-    }
+    if missing.is_empty() { State::Open } else { State::Partly { missing } }
 }
 
 fn of<'a>(requirement: &Requirement, proofs: &'a [Proof]) -> impl Iterator<Item = &'a Proof> {

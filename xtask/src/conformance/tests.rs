@@ -154,18 +154,12 @@ let a = 1; // see CE-2.
 #[test]
 fn a_test_names_at_most_eight_ids() {
     let ids: Vec<String> = (1..=9).map(|number| format!("ST-1-{number}")).collect();
-    let list: String = ids
-        .iter()
-        .map(|id| format!("{id}\tA sentence.\n"))
-        .collect();
+    let list: String = ids.iter().map(|id| format!("{id}\tA sentence.\n")).collect();
     let content = format!("// proves: {}\n#[test]\nfn one() {{}}\n", ids.join(", "));
     let sources = [Source::new("xtask/tests/a.rs", &content)];
     let requirements = requirements(&list).expect("the list of this test is well-formed");
-    let problems = proofs::collect(&sources, &requirements)
-        .err()
-        .expect("nine ids are one too many");
-    expect!["xtask/tests/a.rs:1: one names 9 requirements, more than 8"]
-        .assert_eq(&problems.join("\n"));
+    let problems = proofs::collect(&sources, &requirements).err().expect("nine ids are one too many");
+    expect!["xtask/tests/a.rs:1: one names 9 requirements, more than 8"].assert_eq(&problems.join("\n"));
 }
 
 #[test]
@@ -185,9 +179,7 @@ fn one() {
 
 #[test]
 fn the_list_refuses_doubles_and_lines_without_a_tab() {
-    let problems = requirements("ST-1-1\tA.\nST-1-1\tB.\nST-1-2 C.\n")
-        .err()
-        .expect("two lines are wrong");
+    let problems = requirements("ST-1-1\tA.\nST-1-1\tB.\nST-1-2 C.\n").err().expect("two lines are wrong");
     expect![[r#"
         docs/requirements.txt:2: ST-1-1 stands here a second time
         docs/requirements.txt:3: no tab between id and sentence"#]]
@@ -225,5 +217,6 @@ fn two() {}
         | ST-1-1 | First. | `a/src/b/tests.rs::one`, `a/src/b/tests.rs::two` | proved |
         | ST-1-2 | Second `a\|b`. |  | open |
         | CE-1 | Third. | `a/src/b/tests.rs::one`, `a/src/b/tests.rs::two` | partly (left side; right side) |
-        | CE-2 | Fourth. |  | open |"#]].assert_eq(&tables.join("\n"));
+        | CE-2 | Fourth. |  | open |"#]]
+    .assert_eq(&tables.join("\n"));
 }

@@ -4,12 +4,7 @@ use super::Line;
 
 /// Cuts a file into its lines.
 pub(super) fn lines(content: &str) -> Vec<Line> {
-    let mut lexer = Lexer {
-        characters: content.chars().collect(),
-        at: 0,
-        lines: Vec::new(),
-        line: Line::default(),
-    };
+    let mut lexer = Lexer { characters: content.chars().collect(), at: 0, lines: Vec::new(), line: Line::default() };
     while lexer.at < lexer.characters.len() {
         lexer.step();
     }
@@ -82,30 +77,21 @@ impl Lexer {
         if self.peek(0) != Some('r') || self.follows_identifier() {
             return None;
         }
-        let hashes = self.characters[self.at + 1..]
-            .iter()
-            .take_while(|character| **character == '#')
-            .count();
+        let hashes = self.characters[self.at + 1..].iter().take_while(|character| **character == '#').count();
         (self.peek(1 + hashes) == Some('"')).then_some(hashes)
     }
 
     /// Whether what stands before this place makes it the middle of a name. The prefixes
     /// `b` and `c` of literals do not.
     fn follows_identifier(&self) -> bool {
-        let before = |back: usize| {
-            self.at
-                .checked_sub(back)
-                .is_some_and(|at| is_word(self.characters[at]))
-        };
+        let before = |back: usize| self.at.checked_sub(back).is_some_and(|at| is_word(self.characters[at]));
         let prefixed = self.at > 0 && matches!(self.characters[self.at - 1], 'b' | 'c');
         if prefixed { before(2) } else { before(1) }
     }
 
     fn raw_string(&mut self, hashes: usize) {
         self.take_many(hashes + 2, Part::Code);
-        let end: String = std::iter::once('"')
-            .chain(std::iter::repeat_n('#', hashes))
-            .collect();
+        let end: String = std::iter::once('"').chain(std::iter::repeat_n('#', hashes)).collect();
         while self.at < self.characters.len() && !self.sees(&end) {
             self.take(Part::Literal);
         }
@@ -164,10 +150,7 @@ impl Lexer {
     }
 
     fn sees(&self, expected: &str) -> bool {
-        expected
-            .chars()
-            .enumerate()
-            .all(|(ahead, character)| self.peek(ahead) == Some(character))
+        expected.chars().enumerate().all(|(ahead, character)| self.peek(ahead) == Some(character))
     }
 }
 

@@ -26,10 +26,7 @@ const MAY_USE: [(&str, &[&str]); 10] = [
     (CONTEXT, &[MODEL, REPO, FORGE]),
     (SPRITES, &[MODEL, REPO, FORGE, CONTEXT, ENGINE]),
     (SERVE, &[MODEL, REPO, FORGE, ENGINE, CONTEXT, SPRITES]),
-    (
-        "lattice",
-        &[MODEL, REPO, FORGE, ENGINE, CONTEXT, SPRITES, SERVE],
-    ),
+    ("lattice", &[MODEL, REPO, FORGE, ENGINE, CONTEXT, SPRITES, SERVE]),
     ("xtask", &[MODEL, REPO, ENGINE, TESTKIT]),
 ];
 
@@ -99,11 +96,7 @@ fn nothing_that_decides_can_reach_the_network() {
     let uses = locked_dependencies();
     for name in [MODEL, REPO] {
         let direct = edges(&manifest(name));
-        let mut waiting: Vec<String> = direct
-            .into_iter()
-            .filter(|edge| !edge.for_tests)
-            .map(|edge| edge.to)
-            .collect();
+        let mut waiting: Vec<String> = direct.into_iter().filter(|edge| !edge.for_tests).map(|edge| edge.to).collect();
         let mut seen = BTreeSet::new();
         while let Some(one) = waiting.pop() {
             // The lock file also lists what our own crates need for tests; those crates
@@ -136,10 +129,8 @@ fn manifests_are_read_in_all_their_forms() {
         lattice-engine = { path = \"z\" }
     ";
     let document = manifest.parse().expect("this text is a manifest");
-    let mut found: Vec<String> = edges(&document)
-        .into_iter()
-        .map(|edge| format!("{} {}", edge.to, edge.for_tests))
-        .collect();
+    let mut found: Vec<String> =
+        edges(&document).into_iter().map(|edge| format!("{} {}", edge.to, edge.for_tests)).collect();
     found.sort();
     assert_eq!(
         found,
@@ -192,19 +183,12 @@ fn edges(manifest: &DocumentMut) -> Vec<Edge> {
 }
 
 fn edges_of_table(table: &dyn TableLike) -> Vec<Edge> {
-    let kinds = [
-        ("dependencies", false),
-        ("build-dependencies", false),
-        ("dev-dependencies", true),
-    ];
+    let kinds = [("dependencies", false), ("build-dependencies", false), ("dev-dependencies", true)];
     let mut edges = Vec::new();
     for (kind, for_tests) in kinds {
         let entries = table.get(kind).and_then(Item::as_table_like);
         for (key, entry) in entries.into_iter().flat_map(TableLike::iter) {
-            edges.push(Edge {
-                to: package_name(key, entry),
-                for_tests,
-            });
+            edges.push(Edge { to: package_name(key, entry), for_tests });
         }
     }
     edges
@@ -212,32 +196,20 @@ fn edges_of_table(table: &dyn TableLike) -> Vec<Edge> {
 
 /// A dependency can have another name in the code than its package.
 fn package_name(key: &str, entry: &Item) -> String {
-    entry
-        .as_table_like()
-        .and_then(|table| table.get("package"))
-        .and_then(Item::as_str)
-        .unwrap_or(key)
-        .to_owned()
+    entry.as_table_like().and_then(|table| table.get("package")).and_then(Item::as_str).unwrap_or(key).to_owned()
 }
 
 /// The direct dependencies of each package by name; versions are thrown together.
 fn locked_dependencies() -> BTreeMap<String, BTreeSet<String>> {
     let lock = document(Path::new("Cargo.lock"));
-    let packages = lock
-        .get("package")
-        .and_then(Item::as_array_of_tables)
-        .expect("the lock file lists packages");
+    let packages = lock.get("package").and_then(Item::as_array_of_tables).expect("the lock file lists packages");
     let mut uses: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for package in packages {
         let name = package.get("name").and_then(Item::as_str);
         let listed = package.get("dependencies").and_then(Item::as_array);
-        let names = listed
-            .into_iter()
-            .flatten()
-            .filter_map(|entry| entry.as_str()?.split(' ').next().map(str::to_owned));
-        uses.entry(name.expect("a package has a name").to_owned())
-            .or_default()
-            .extend(names);
+        let names =
+            listed.into_iter().flatten().filter_map(|entry| entry.as_str()?.split(' ').next().map(str::to_owned));
+        uses.entry(name.expect("a package has a name").to_owned()).or_default().extend(names);
     }
     uses
 }

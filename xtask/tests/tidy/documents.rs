@@ -19,11 +19,8 @@ fn a_violation_of_the_architecture_is_a_bug_that_stops_every_run() {
         guide.contains("A violation of the architecture is a correctness bug"),
         "the guide for contributors says how reviewers treat a violation"
     );
-    let commands: Vec<String> = read(".ci/run")
-        .lines()
-        .filter(|line| line.starts_with("cargo"))
-        .map(str::to_owned)
-        .collect();
+    let commands: Vec<String> =
+        read(".ci/run").lines().filter(|line| line.starts_with("cargo")).map(str::to_owned).collect();
     assert_eq!(
         commands,
         ["cargo xtask test"],

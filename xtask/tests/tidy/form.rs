@@ -34,10 +34,8 @@ fn no_file_of_a_crate_is_too_long() {
 /// Unlike the lint of the same limit, this rule has no exceptions.
 #[test]
 fn no_function_of_a_crate_is_too_long() {
-    let found: Vec<String> = crate_sources()
-        .iter()
-        .flat_map(|source| long_functions(source, MOST_LINES_OF_A_FUNCTION))
-        .collect();
+    let found: Vec<String> =
+        crate_sources().iter().flat_map(|source| long_functions(source, MOST_LINES_OF_A_FUNCTION)).collect();
     assert_kept("a function has at most 70 lines", &found);
 }
 
@@ -66,18 +64,12 @@ fn long(
 }
 ";
     let source = Source::new("crates/a/src/a.rs", content);
-    assert_eq!(
-        long_functions(&source, 1),
-        ["crates/a/src/a.rs:4: long has 2 lines"]
-    );
+    assert_eq!(long_functions(&source, 1), ["crates/a/src/a.rs:4: long has 2 lines"]);
     assert!(long_functions(&source, 2).is_empty(), "two lines are two");
 }
 
 fn opens_with_documentation(source: &Source) -> bool {
-    source
-        .lines
-        .first()
-        .is_some_and(|line| line.comment.starts_with("//!"))
+    source.lines.first().is_some_and(|line| line.comment.starts_with("//!"))
 }
 
 fn is_left_behind(line: &Line) -> bool {
@@ -93,10 +85,7 @@ fn long_functions(source: &Source, most: usize) -> Vec<String> {
         };
         let count = body_lines(&lines[index..], at);
         if count > most {
-            found.push(format!(
-                "{}:{}: {name} has {count} lines",
-                source.path, line.number
-            ));
+            found.push(format!("{}:{}: {name} has {count} lines", source.path, line.number));
         }
     }
     found

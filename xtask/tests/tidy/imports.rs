@@ -44,10 +44,7 @@ fn expand(tree: &str) -> Vec<String> {
         return vec![path.trim_end_matches("::self").to_owned()];
     };
     let group = group.trim_end().strip_suffix('}').unwrap_or(group);
-    parts(group)
-        .into_iter()
-        .flat_map(|part| expand(&format!("{}{}", prefix.trim(), part.trim())))
-        .collect()
+    parts(group).into_iter().flat_map(|part| expand(&format!("{}{}", prefix.trim(), part.trim()))).collect()
 }
 
 /// Splits at the commas that are not inside of an inner group.
@@ -85,14 +82,5 @@ pub use std::{
         .into_iter()
         .map(|import| format!("{} {}", import.line, import.path))
         .collect();
-    assert_eq!(
-        found,
-        [
-            "2 std::fmt",
-            "3 a::b",
-            "4 std::fs",
-            "4 std::fs::File",
-            "4 std::io"
-        ]
-    );
+    assert_eq!(found, ["2 std::fmt", "3 a::b", "4 std::fs", "4 std::fs::File", "4 std::io"]);
 }

@@ -32,11 +32,7 @@ fn product() -> Vec<Source> {
 
 #[track_caller]
 fn assert_kept(rule: &str, offenders: &[String]) {
-    assert!(
-        offenders.is_empty(),
-        "{rule}, but not here:\n{}",
-        offenders.join("\n")
-    );
+    assert!(offenders.is_empty(), "{rule}, but not here:\n{}", offenders.join("\n"));
 }
 
 fn place(source: &Source, line: &Line) -> String {
@@ -59,7 +55,6 @@ fn offenders(sources: &[Source], allowed: &[&str], breaks: impl Fn(&Line) -> boo
 /// Whether `name` stands in the code as a whole word.
 fn has_word(code: &str, name: &str) -> bool {
     let is_word = |character: char| character.is_alphanumeric() || character == '_';
-    code.match_indices(name).any(|(at, found)| {
-        !code[..at].ends_with(is_word) && !code[at + found.len()..].starts_with(is_word)
-    })
+    code.match_indices(name)
+        .any(|(at, found)| !code[..at].ends_with(is_word) && !code[at + found.len()..].starts_with(is_word))
 }

@@ -9,11 +9,8 @@ const GIT: &str = "crates/lattice-repo/src/git/";
 const GIT_PROCESS: &str = "crates/lattice-repo/src/git/process.rs";
 
 /// Agents, `gh auth token`, and editor, browser and explainer.
-const OTHER_PROCESSES: [&str; 3] = [
-    "crates/lattice-sprites/src/process.rs",
-    "crates/lattice-forge/src/token.rs",
-    "crates/lattice/src/prompt.rs",
-];
+const OTHER_PROCESSES: [&str; 3] =
+    ["crates/lattice-sprites/src/process.rs", "crates/lattice-forge/src/token.rs", "crates/lattice/src/prompt.rs"];
 
 /// Files in which Git keeps the state of its operations and its refs.
 const GIT_FILES: [&str; 8] = [
@@ -28,16 +25,8 @@ const GIT_FILES: [&str; 8] = [
 ];
 
 /// Subcommands of git that write refs or the objects that refs are moved to.
-const GIT_WRITERS: [&str; 8] = [
-    "update-ref",
-    "symbolic-ref",
-    "fast-import",
-    "send-pack",
-    "receive-pack",
-    "commit-tree",
-    "hash-object",
-    "mktree",
-];
+const GIT_WRITERS: [&str; 8] =
+    ["update-ref", "symbolic-ref", "fast-import", "send-pack", "receive-pack", "commit-tree", "hash-object", "mktree"];
 
 // proves: ST-4.1-21, ST-10.1-1
 #[test]
@@ -72,9 +61,7 @@ fn only_the_git_interface_names_what_writes_refs() {
 // proves partly: ST-4.1-19 — that the marker appears and vanishes with an operation
 #[test]
 fn only_the_repository_crate_names_the_operation_marker() {
-    let found = offenders(&product(), &["crates/lattice-repo/"], |line| {
-        holds(line, &["op-state.json"])
-    });
+    let found = offenders(&product(), &["crates/lattice-repo/"], |line| holds(line, &["op-state.json"]));
     assert_kept("the marker is written in one crate", &found);
 }
 
@@ -98,9 +85,8 @@ fn explainers_reach_neither_engine_nor_repository() {
         let is_model = source.path.starts_with("crates/lattice-model/");
         (is_program || is_model) && source.path.contains("/src/explain")
     });
-    let found = offenders(&sources, &[], |line| {
-        line.code.contains("lattice_engine") || line.code.contains("lattice_repo")
-    });
+    let found =
+        offenders(&sources, &[], |line| line.code.contains("lattice_engine") || line.code.contains("lattice_repo"));
     assert_kept("explaining changes nothing", &found);
 }
 
@@ -140,8 +126,7 @@ fn process_starts(source: &Source) -> Vec<String> {
     let lines = source.production().filter(|line| {
         // The parser of arguments has a type of the same name.
         let code = line.code.replace("clap::Command", "");
-        !code.trim().starts_with("use ")
-            && (code.contains("process::Command") || code.contains("Command::new("))
+        !code.trim().starts_with("use ") && (code.contains("process::Command") || code.contains("Command::new("))
     });
     starts.extend(lines.map(|line| super::place(source, line)));
     starts

@@ -35,14 +35,11 @@ fn the_model_does_no_input_or_output_and_reads_no_clock() {
 #[test]
 fn the_model_is_synchronous_but_for_the_futures_of_explanations() {
     let sources = model(product());
-    let waiting = offenders(&sources, &[], |line| {
-        has_word(&line.code, "async") || line.code.contains(".await")
-    });
+    let waiting = offenders(&sources, &[], |line| has_word(&line.code, "async") || line.code.contains(".await"));
     assert_kept("the model never waits", &waiting);
     let explanations = ["crates/lattice-model/src/explain"];
-    let futures = offenders(&sources, &explanations, |line| {
-        has_word(&line.code, "Future") || has_word(&line.code, "future")
-    });
+    let futures =
+        offenders(&sources, &explanations, |line| has_word(&line.code, "Future") || has_word(&line.code, "future"));
     assert_kept("only explanations name futures", &futures);
     let foreign = offenders(&sources, &[], |line| line.code.contains("std::future"));
     assert_kept("futures of the model are those of core", &foreign);
@@ -52,10 +49,8 @@ fn the_model_is_synchronous_but_for_the_futures_of_explanations() {
 fn the_model_keeps_its_collections_in_order() {
     let mut offenders = Vec::new();
     for source in &model(sources()) {
-        let lines = source
-            .lines
-            .iter()
-            .filter(|line| has_word(&line.code, "HashMap") || has_word(&line.code, "HashSet"));
+        let lines =
+            source.lines.iter().filter(|line| has_word(&line.code, "HashMap") || has_word(&line.code, "HashSet"));
         offenders.extend(lines.map(|line| place(source, line)));
     }
     assert_kept("equal input gives equal bytes", &offenders);

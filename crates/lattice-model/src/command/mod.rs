@@ -15,6 +15,7 @@ pub mod undo;
 
 pub use rewrite::{draft_of, reparented};
 pub use scope::check_new_name;
+pub(crate) use scope::frozen;
 
 use crate::capability::Capability;
 use crate::gate::Command;

@@ -61,7 +61,7 @@ pub(super) fn tracked(snapshot: &Snapshot, named: Option<&BranchName>) -> Result
 }
 
 /// The issue of a frozen branch that the command would rewrite.
-pub(super) fn frozen(snapshot: &Snapshot, branch: &BranchName) -> Option<Issue> {
+pub(crate) fn frozen(snapshot: &Snapshot, branch: &BranchName) -> Option<Issue> {
     let (metadata, _) = snapshot.metadata_of(branch)?;
     if !metadata.freeze.is_frozen() {
         return None;

@@ -22,6 +22,13 @@ pub fn diagnose(snapshot: &Snapshot) -> Vec<Issue> {
     issues
 }
 
+/// Every issue that a gated command may have shown, so that its fixes can be found by id.
+pub fn everything_fixable(snapshot: &Snapshot) -> Vec<Issue> {
+    let mut issues = diagnose(snapshot);
+    issues.extend(snapshot.branches.keys().filter_map(|branch| crate::command::frozen(snapshot, branch)));
+    issues
+}
+
 /// The report of a scan.
 pub fn report(snapshot: &Snapshot) -> RepoHealthReport {
     let issues = diagnose(snapshot);

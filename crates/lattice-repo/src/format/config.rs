@@ -51,7 +51,9 @@ pub(crate) fn parse(bytes: &[u8], settings: &mut Settings) -> ConfigReading {
 
 fn foreign(trunk: &str, digest: ContentDigest) -> ConfigReading {
     match BranchName::new(trunk) {
-        Ok(name) => ConfigReading::Foreign { digest, trunk: trunk.to_owned(), converted: Settings::with_trunk("", &name) },
+        Ok(name) => {
+            ConfigReading::Foreign { digest, trunk: trunk.to_owned(), converted: Settings::with_trunk("", &name) }
+        }
         Err(error) => ConfigReading::Invalid { digest, reason: format!("`trunk`: {error}") },
     }
 }
@@ -112,12 +114,11 @@ pub fn edit_setting(content: &str, key: &str, text: &str) -> Result<String, Conf
 fn typed(option: &KnownOption, text: &str) -> Result<Value, String> {
     match option.kind {
         OptionKind::Text => Ok(text.into()),
-        OptionKind::Branch => {
-            BranchName::new(text).map(|name| name.as_str().into()).map_err(|error| error.to_string())
-        }
-        OptionKind::Integer => {
-            text.parse::<u32>().map(|number| i64::from(number).into()).map_err(|_| "a number, 0 or more, is needed".to_owned())
-        }
+        OptionKind::Branch => BranchName::new(text).map(|name| name.as_str().into()).map_err(|error| error.to_string()),
+        OptionKind::Integer => text
+            .parse::<u32>()
+            .map(|number| i64::from(number).into())
+            .map_err(|_| "a number, 0 or more, is needed".to_owned()),
         OptionKind::Flag => text.parse::<bool>().map(Value::from).map_err(|_| "true or false is needed".to_owned()),
         OptionKind::TextList => Ok(text.split_whitespace().collect::<Array>().into()),
     }

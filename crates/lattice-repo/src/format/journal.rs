@@ -25,6 +25,9 @@ pub(crate) struct Journal {
     pub(crate) plan: Plan,
     pub(crate) before: Fingerprint,
     pub(crate) detail: Detail,
+    pub(crate) intent_recorded: bool,
+    /// Whether the operation ever waited for the user.
+    pub(crate) paused: bool,
     pub(crate) worktree: Option<WorktreeBefore>,
     /// New tips that were computed so far.
     pub(crate) tips: BTreeMap<BranchName, Oid>,

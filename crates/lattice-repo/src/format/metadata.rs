@@ -91,10 +91,7 @@ pub(crate) fn render(metadata: &BranchMetadataV1) -> Vec<u8> {
         base: BasePart { oid: metadata.base },
         freeze: metadata.freeze.clone(),
         pr: metadata.pr.clone(),
-        timestamps: Timestamps {
-            created_at: metadata.created_at.clone(),
-            updated_at: metadata.updated_at.clone(),
-        },
+        timestamps: Timestamps { created_at: metadata.created_at.clone(), updated_at: metadata.updated_at.clone() },
     };
     let mut text = serde_json::to_vec_pretty(&document).expect("bug: the document has string keys");
     text.push(b'\n');

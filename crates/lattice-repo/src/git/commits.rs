@@ -38,7 +38,8 @@ pub(crate) enum Sign {
 impl ObjectReader {
     pub(crate) fn commit(&mut self, oid: Oid) -> Result<RawCommit, GitError> {
         let mut found = self.contents(&[oid.to_string()])?;
-        let bytes = found.pop().flatten().ok_or_else(|| GitError::unexpected("cat-file", format!("no commit {oid}")))?;
+        let bytes =
+            found.pop().flatten().ok_or_else(|| GitError::unexpected("cat-file", format!("no commit {oid}")))?;
         RawCommit::parse(&bytes).ok_or_else(|| GitError::unexpected("cat-file", format!("{oid} is no commit")))
     }
 

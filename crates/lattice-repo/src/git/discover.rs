@@ -74,13 +74,14 @@ fn has_plain_config(git_dir: &Path) -> bool {
 
 fn asked(program: &GitProgram, directory: &Path) -> Result<Repository, GitError> {
     let git = program.searching_from(directory);
-    let call = git.call("rev-parse").args(["--path-format=absolute", "--is-bare-repository", "--git-dir", "--git-common-dir"]);
+    let call =
+        git.call("rev-parse").args(["--path-format=absolute", "--is-bare-repository", "--git-dir", "--git-common-dir"]);
     let finished = call.finish()?;
     if finished.code != 0 {
         return Err(refusal(directory));
     }
-    let text = String::from_utf8(finished.stdout)
-        .map_err(|_| GitError::unexpected("rev-parse", "a path that is no text"))?;
+    let text =
+        String::from_utf8(finished.stdout).map_err(|_| GitError::unexpected("rev-parse", "a path that is no text"))?;
     let lines: Vec<_> = text.lines().collect();
     let [bare, git_dir, common_dir] = lines[..] else {
         return Err(GitError::unexpected("rev-parse", "another number of lines"));
@@ -102,9 +103,20 @@ fn asked(program: &GitProgram, directory: &Path) -> Result<Repository, GitError>
 /// Why git found nothing: there is nothing, or it belongs to somebody else.
 fn refusal(directory: &Path) -> GitError {
     let me = rustix::process::geteuid().as_raw();
-    let holds = |path: &&Path| path.join(".git").exists() || (path.join("HEAD").exists() && path.join("objects").exists());
+    let holds =
+        |path: &&Path| path.join(".git").exists() || (path.join("HEAD").exists() && path.join("objects").exists());
     match directory.ancestors().find(holds) {
         Some(path) if fs::metadata(path).is_ok_and(|found| found.uid() != me) => GitError::NotTrusted(path.to_owned()),
         Some(_) | None => GitError::NotARepository(directory.to_owned()),
     }
+}
+
+/// How many digits object ids have, by the format that the configuration names.
+pub(crate) fn hex_len(common_dir: &Path) -> usize {
+    let text = fs::read_to_string(common_dir.join("config")).unwrap_or_default().to_ascii_lowercase();
+    let sha256 = text.lines().any(|line| {
+        let mut parts = line.split('=').map(str::trim);
+        parts.next() == Some("objectformat") && parts.next() == Some("sha256")
+    });
+    if sha256 { 64 } else { 40 }
 }

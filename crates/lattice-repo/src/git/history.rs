@@ -60,3 +60,39 @@ impl Git {
         Oid::from_hex(first).map(Some).ok_or_else(|| GitError::unexpected(COMMAND, "no id"))
     }
 }
+
+/// A commit with its message.
+pub(crate) struct Record {
+    pub(crate) commit: Oid,
+    pub(crate) parents: usize,
+    pub(crate) message: Vec<u8>,
+}
+
+impl Git {
+    /// The chain from `tip` along first parents, newest first.
+    pub(crate) fn messages(&self, tip: Oid, limit: Option<usize>) -> Result<Vec<Record>, GitError> {
+        const COMMAND: &str = "log";
+        let mut call = self.call(COMMAND).args(["-z", "--first-parent", "--no-show-signature", "--encoding=UTF-8"]);
+        call = call.arg("--format=tformat:%H %P%n%B");
+        if let Some(limit) = limit {
+            call = call.arg(format!("--max-count={limit}"));
+        }
+        let stdout = call.arg(tip.to_string()).arg("--").run()?;
+        let unexpected = || GitError::unexpected(COMMAND, "a record that is not in the format asked for");
+        let mut records = Vec::new();
+        for bytes in stdout.split(|byte| *byte == 0).filter(|bytes| !bytes.is_empty()) {
+            let end = bytes.iter().position(|byte| *byte == b'\n').ok_or_else(unexpected)?;
+            let mut ids = bytes[..end].split(|byte| *byte == b' ').filter(|id| !id.is_empty());
+            let commit = ids.next().and_then(Oid::from_hex).ok_or_else(unexpected)?;
+            records.push(Record { commit, parents: ids.count(), message: bytes[end + 1..].to_owned() });
+        }
+        Ok(records)
+    }
+
+    /// The tree with nothing in it.
+    pub(crate) fn empty_tree(&self) -> Result<Oid, GitError> {
+        const COMMAND: &str = "mktree";
+        let line = self.call(COMMAND).stdin(Vec::new()).line()?;
+        Oid::new(&line).map_err(|_| GitError::unexpected(COMMAND, line))
+    }
+}

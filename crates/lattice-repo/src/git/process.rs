@@ -31,7 +31,10 @@ pub(crate) struct Git {
 enum Place {
     /// Let Git find the repository, with its own checks of who owns it.
     Search(PathBuf),
-    Known { git_dir: PathBuf, work_dir: Option<PathBuf> },
+    Known {
+        git_dir: PathBuf,
+        work_dir: Option<PathBuf>,
+    },
 }
 
 /// What a finished process left.
@@ -86,6 +89,13 @@ impl Git {
     /// The same repository with this policy for hooks.
     pub(crate) fn with_hooks(&self, hooks: Hooks) -> Self {
         Self { hooks, ..self.clone() }
+    }
+
+    /// The same repository, with hooks told which operation they run in.
+    pub(crate) fn inside(&self, op: &lattice_model::id::OpId) -> Self {
+        let mut git = self.clone();
+        git.environment.push((INSIDE_OPERATION.into(), op.as_str().into()));
+        git
     }
 
     pub(crate) fn call(&self, command: &'static str) -> Call<'_> {
@@ -206,7 +216,8 @@ impl Call<'_> {
     /// As `run`, for output of one line.
     pub(crate) fn line(self) -> Result<String, GitError> {
         let command = self.command;
-        let text = String::from_utf8(self.run()?).map_err(|_| GitError::unexpected(command, "bytes that are no text"))?;
+        let text =
+            String::from_utf8(self.run()?).map_err(|_| GitError::unexpected(command, "bytes that are no text"))?;
         Ok(text.trim_end_matches('\n').to_owned())
     }
 
@@ -261,6 +272,7 @@ impl Finished {
 }
 
 /// A process of git that answers requests until its input ends.
+#[derive(Debug)]
 pub(crate) struct Conversation {
     pub(crate) child: Child,
     command: &'static str,

@@ -108,7 +108,7 @@ impl Git {
     }
 
     /// A commit that no ref ever points to.
-    fn scaffold(&self, tree: Oid, parent: Option<Oid>) -> Result<Oid, GitError> {
+    pub(crate) fn scaffold(&self, tree: Oid, parent: Option<Oid>) -> Result<Oid, GitError> {
         let parent = parent.map(|parent| format!("parent {parent}\n")).unwrap_or_default();
         let who = "Lattice <lattice@localhost> 0 +0000";
         self.write_commit(format!("tree {tree}\n{parent}author {who}\ncommitter {who}\n\nscaffold\n").into_bytes())

@@ -75,6 +75,51 @@ impl Git {
         self.call("read-tree").args(["-m", "-u"]).args(objects(&[from, to])).run().map(drop)
     }
 
+    /// Completes a move of files that may have been cut off: the index is brought to `to` first,
+    /// then each file that still has the content of `from`. Anything else is the user's own.
+    pub(crate) fn complete_move(&self, from: Oid, to: Oid) -> Result<(), GitError> {
+        if self.move_files(from, to).is_ok() {
+            return Ok(());
+        }
+        let _ = self.call("read-tree").args(["-i", "-m"]).args(objects(&[from, to])).run()?;
+        self.call("update-index").args(["-q", "--refresh"]).finish()?;
+        let changed = self.call("diff-tree").args(["-r", "-z", "--no-renames"]).args(objects(&[from, to])).run()?;
+        let mut fields = changed.split(|byte| *byte == 0);
+        let mut write = Vec::new();
+        while let (Some(header), Some(path)) = (fields.next(), fields.next()) {
+            let ids: Vec<_> = header.split(|byte| *byte == b' ').collect();
+            let (Some(old), Some(new), Some(path)) = (
+                ids.get(2).and_then(|id| Oid::from_hex(id)),
+                ids.get(3).and_then(|id| Oid::from_hex(id)),
+                super::refs::path(path),
+            ) else {
+                continue;
+            };
+            let found = self.file_id(&path)?;
+            let absent = |oid: &Oid| oid.to_string().bytes().all(|digit| digit == b'0');
+            let untouched = found == Some(old) || (found.is_none() && absent(&old));
+            if untouched && absent(&new) {
+                // Only a file with exactly the content that was to be removed is removed.
+                let _ = fs::remove_file(&path);
+            } else if untouched {
+                write.extend_from_slice(path.as_os_str().as_encoded_bytes());
+                write.push(0);
+            }
+        }
+        self.call("checkout-index").args(["-f", "-u", "-z", "--stdin"]).stdin(write).run().map(drop)
+    }
+
+    /// The id that a file of the working tree would have, `None` if it does not exist.
+    fn file_id(&self, path: &Path) -> Result<Option<Oid>, GitError> {
+        let finished = self.call("hash-object").arg("--").arg(path).finish()?;
+        Ok(Oid::from_hex(finished.stdout.trim_ascii_end()))
+    }
+
+    /// As `move_files`, in an index alone.
+    pub(crate) fn move_index(&self, index: &Path, from: Oid, to: Oid) -> Result<(), GitError> {
+        self.call("read-tree").args(["-i", "-m"]).args(objects(&[from, to])).index(index).run().map(drop)
+    }
+
     /// Carries what changed in the index between `base` and `theirs` over to `ours`, in the index alone.
     pub(crate) fn merge_index(&self, index: &Path, base: Oid, ours: Oid, theirs: Oid) -> Result<(), GitError> {
         let call = self.call("read-tree").args(["-i", "-m", "--aggressive"]).args(objects(&[base, ours, theirs]));
@@ -90,20 +135,6 @@ impl Git {
     /// Makes the index a tree, keeping what is known of files that stay the same.
     pub(crate) fn read_index(&self, tree: Oid) -> Result<(), GitError> {
         self.call("read-tree").args(["-m"]).arg(tree.to_string()).run().map(drop)
-    }
-
-    /// Paths whose files differ from the index.
-    pub(crate) fn changed_files(&self) -> Result<Vec<(Oid, PathBuf)>, GitError> {
-        let stdout = self.call("diff-files").args(["-z", "--no-renames"]).run()?;
-        let mut fields = stdout.split(|byte| *byte == 0);
-        let mut changed = Vec::new();
-        while let (Some(header), Some(path)) = (fields.next(), fields.next()) {
-            let id = header.split(|byte| *byte == b' ').nth(2).and_then(Oid::from_hex);
-            if let (Some(id), Some(path)) = (id, super::refs::path(path)) {
-                changed.push((id, path));
-            }
-        }
-        Ok(changed)
     }
 
     /// Adds changes of the files to `index`.
@@ -129,7 +160,15 @@ impl Git {
 
     /// Rebases in the worktree with HEAD detached, so that no branch moves.
     pub(crate) fn rebase(&self, onto: Oid, fork: Oid, tip: Oid, git_dir: &Path) -> Result<RebaseEnd, GitError> {
-        let options = ["--no-autostash", "--no-update-refs", "--no-rebase-merges", "--no-fork-point", "--empty=keep", "--reapply-cherry-picks", "-q"];
+        let options = [
+            "--no-autostash",
+            "--no-update-refs",
+            "--no-rebase-merges",
+            "--no-fork-point",
+            "--empty=keep",
+            "--reapply-cherry-picks",
+            "-q",
+        ];
         let call = self.call("rebase").args(options).arg("--onto").args(objects(&[onto, fork, tip]));
         self.rebase_end(call.finish()?, git_dir)
     }

@@ -88,7 +88,11 @@ fn missing_and_invalid_values_are_rejected() {
         *changed.pointer_mut(pointer).expect("a field") = value.clone();
         assert!(read(&changed).is_err(), "{pointer} = {value} must be rejected");
     }
-    let version = { let mut changed = document(); changed["schema_version"] = json!(999); read(&changed) };
+    let version = {
+        let mut changed = document();
+        changed["schema_version"] = json!(999);
+        read(&changed)
+    };
     assert!(version.expect_err("unknown").to_string().contains("999"), "the version is in the message");
 }
 
@@ -108,7 +112,9 @@ fn bytes_that_are_no_document_are_rejected_without_a_panic() {
     let nested = format!("{}1{}", "[".repeat(100_000), "]".repeat(100_000));
     let huge = text.replace("\"number\":7", "\"number\":1e400");
     let bom = format!("\u{feff}{text}");
-    for bytes in [b"".as_slice(), b"{", b"\xff\xfe", doubled.as_bytes(), nested.as_bytes(), huge.as_bytes(), bom.as_bytes()] {
+    for bytes in
+        [b"".as_slice(), b"{", b"\xff\xfe", doubled.as_bytes(), nested.as_bytes(), huge.as_bytes(), bom.as_bytes()]
+    {
         assert!(parse(bytes, &api, 40).is_err());
     }
 }

@@ -1,0 +1,122 @@
+//! The law: scan, gate, plan, execute, verify, record.
+
+use lattice_model::event::{Detail, Origin, RefChange};
+use lattice_model::gate::{Command, Gate, Refusal, RepairBundle, gate};
+use lattice_model::id::{ContentDigest, OpId};
+use lattice_model::plan::Plan;
+use lattice_model::snapshot::Snapshot;
+use lattice_repo::{Executed, OperationRequest, Paused, ReadWorkingCopy};
+
+use crate::{Engine, EngineError};
+
+/// What is to be done with the plan.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Mode {
+    Execute,
+    /// Only if the plan is still this one.
+    ExecuteExactly(ContentDigest),
+    DryRun,
+}
+
+/// How a request ended. Refusals and pauses are outcomes, not errors.
+#[derive(Debug)]
+pub enum Outcome {
+    Done {
+        op: OpId,
+        plan: Plan,
+        refs: Vec<RefChange>,
+    },
+    /// Everything is as the request wants it already.
+    Nothing {
+        plan: Plan,
+    },
+    Planned {
+        plan: Plan,
+    },
+    /// The plan is not the one that was agreed to.
+    Differs {
+        plan: Plan,
+    },
+    Paused(Paused),
+    Gated(RepairBundle),
+}
+
+impl Engine {
+    /// Takes one request through the law. `build` makes it from what the scan saw.
+    pub fn run<C: Command>(
+        &self,
+        mode: &Mode,
+        working_copy: ReadWorkingCopy,
+        build: impl FnOnce(&Self, &Snapshot) -> Result<C, Refusal>,
+    ) -> Result<Outcome, EngineError> {
+        self.run_with_detail(mode, working_copy, Detail::default(), build)
+    }
+
+    pub(crate) fn run_with_detail<C: Command>(
+        &self,
+        mode: &Mode,
+        working_copy: ReadWorkingCopy,
+        detail: Detail,
+        build: impl FnOnce(&Self, &Snapshot) -> Result<C, Refusal>,
+    ) -> Result<Outcome, EngineError> {
+        // The lock comes before the scan, so that a writer that had to wait plans on what the
+        // one before it left.
+        let lock = match mode {
+            Mode::DryRun => None,
+            Mode::Execute | Mode::ExecuteExactly(_) => Some(self.lock(C::NAME, &self.lock_settings())?),
+        };
+        let snapshot = self.scan(working_copy)?;
+        self.note_divergence(&snapshot, C::NAME);
+        let request = build(self, &snapshot)?;
+        let ready = match gate(snapshot, &request) {
+            Gate::Repair(bundle) => {
+                let missing: Vec<_> = bundle.missing.iter().map(ToString::to_string).collect();
+                self.trace("gate", &format!("repair: {} missing", missing.join(", ")));
+                return Ok(Outcome::Gated(bundle));
+            }
+            Gate::Ready(ready) => ready,
+        };
+        self.trace("gate", "ready");
+        let plan = request.plan(&ready)?;
+        let digest = plan.digest();
+        self.trace("plan", digest.as_str());
+        match mode {
+            Mode::DryRun => return Ok(Outcome::Planned { plan }),
+            Mode::ExecuteExactly(agreed) if *agreed != digest => return Ok(Outcome::Differs { plan }),
+            Mode::Execute | Mode::ExecuteExactly(_) => {}
+        }
+        if plan.is_empty() {
+            return Ok(Outcome::Nothing { plan });
+        }
+        let lock = lock.expect("bug: what executes has the lock");
+        let request = OperationRequest {
+            op: self.op_id(C::NAME),
+            now: self.environment.now.clone(),
+            origin: Origin::User,
+            detail,
+            plan: plan.clone(),
+        };
+        self.trace("execute", request.op.as_str());
+        let executed = self.repo.execute(&lock, ready.snapshot(), request)?;
+        Ok(self.told(executed, plan))
+    }
+
+    pub(crate) fn told(&self, executed: Executed, plan: Plan) -> Outcome {
+        match executed {
+            Executed::Done { op, refs } => {
+                self.trace("verify", "holds");
+                self.trace("record", "Committed");
+                Outcome::Done { op, plan, refs }
+            }
+            Executed::Paused(paused) => {
+                self.trace("execute", "awaiting_user");
+                Outcome::Paused(paused)
+            }
+        }
+    }
+
+    /// How long to wait for the lock is known before anything is scanned.
+    pub(crate) fn lock_settings(&self) -> lattice_model::settings::Settings {
+        self.repo.settings(&self.environment.user_settings)
+    }
+}

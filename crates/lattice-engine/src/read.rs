@@ -1,0 +1,70 @@
+//! What commands that only look need beyond a snapshot.
+
+use lattice_model::doctor;
+use lattice_model::id::Oid;
+use lattice_model::issue::Severity;
+use lattice_model::name::BranchName;
+use lattice_model::snapshot::Snapshot;
+use lattice_repo::{CommitLine, DiffShape, ReadWorkingCopy};
+
+use crate::{Engine, EngineError};
+
+/// The invariants that were checked, and what was found against them.
+#[derive(Debug)]
+pub struct Verification {
+    pub checked: Vec<&'static str>,
+    pub violations: Vec<String>,
+}
+
+impl Engine {
+    /// Where two branches meet.
+    pub fn merge_base(&self, snapshot: &Snapshot, one: &BranchName, other: &BranchName) -> Option<Oid> {
+        let (one, other) = (snapshot.tip(one)?, snapshot.tip(other)?);
+        self.repo.merge_base(one, other).ok().flatten()
+    }
+
+    pub fn commits(&self, ids: &[Oid]) -> Result<Vec<CommitLine>, EngineError> {
+        Ok(self.repo.commits(ids)?)
+    }
+
+    pub fn diff(&self, from: Oid, to: Oid, shape: DiffShape) -> Result<Vec<u8>, EngineError> {
+        Ok(self.repo.diff(from, to, shape)?)
+    }
+
+    /// The text of the repository's configuration file.
+    pub fn config_text(&self) -> Option<String> {
+        self.repo.config_text()
+    }
+
+    /// The options in force.
+    pub fn settings(&self) -> lattice_model::settings::Settings {
+        self.lock_settings()
+    }
+
+    /// Checks every invariant and changes nothing, not even the ledger.
+    pub fn verify(&self, depth: Depth) -> Result<Verification, EngineError> {
+        let snapshot = self.scan(ReadWorkingCopy::Yes)?;
+        let blocking = |issue: &lattice_model::issue::Issue| issue.severity == Severity::Blocking;
+        let issues = doctor::diagnose(&snapshot).into_iter().filter(blocking);
+        let mut violations: Vec<_> = issues.map(|issue| format!("{}: {}", issue.id, issue.summary)).collect();
+        let mut checked = vec!["configuration", "metadata", "graph", "bases", "operations in progress", "locks"];
+        if depth == Depth::Full {
+            for (commit, event) in self.repo.events(None)? {
+                if let Err(reason) = event {
+                    violations.push(format!("ledger record {}: {reason}", commit.short()));
+                }
+            }
+            violations.extend(self.repo.check_objects()?);
+            checked.extend(["ledger", "objects"]);
+        }
+        Ok(Verification { checked, violations })
+    }
+}
+
+/// How much `verify` looks at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Depth {
+    Quick,
+    /// Every record of the ledger and every object that a ref leads to.
+    Full,
+}

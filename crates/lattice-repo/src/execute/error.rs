@@ -1,0 +1,88 @@
+//! Why an execution failed, and whether that left anything to finish or reverse.
+
+use std::io;
+use std::path::PathBuf;
+
+use lattice_model::id::Oid;
+use lattice_model::name::{BranchName, RefName};
+
+use crate::git::GitError;
+use crate::scan::ScanError;
+
+#[derive(Debug, thiserror::Error)]
+pub enum ExecuteError {
+    #[error(transparent)]
+    Git(#[from] GitError),
+    #[error("{name} changed while the operation was running")]
+    RefMoved { name: RefName, expected: Option<Oid>, found: Option<Oid> },
+    #[error("git moved refs by itself while it was only asked to compute")]
+    GitMovedRefs { names: Vec<RefName> },
+    #[error("lattice/config.toml changed while the operation was running")]
+    ConfigChanged,
+    #[error("{branch} was checked out in {} meanwhile", path.display())]
+    Occupied { branch: BranchName, path: PathBuf },
+    #[error("rebasing {branch} runs into a conflict, which needs a working tree without uncommitted changes")]
+    NeedsCleanTree { branch: BranchName },
+    #[error("what is staged does not apply to {branch}")]
+    StagedDoesNotApply { branch: BranchName },
+    #[error("nothing was picked, so there is nothing to commit")]
+    NothingPicked,
+    #[error("uncommitted changes are in the way")]
+    FilesInTheWay { detail: String },
+    #[error("HEAD names no commit")]
+    NoHead,
+    #[error("could not {what}")]
+    Io { what: &'static str, source: io::Error },
+    #[error("the result could not be read back")]
+    Rescan(#[source] ScanError),
+    #[error("the result is not what the plan says")]
+    NotVerified { problems: Vec<String> },
+    #[error("refs and files could not be brought to where the plan says")]
+    Incomplete { source: Box<ExecuteError> },
+    #[error("no operation is in progress")]
+    NothingInProgress,
+    #[error("the operation was begun in {}", path.display())]
+    WrongWorktree { path: PathBuf },
+    #[error("the journal of the operation cannot be used: {reason}")]
+    JournalUnusable { reason: String },
+    #[error("conflicts are not resolved yet")]
+    Unresolved { files: Vec<String> },
+    #[error("the rebase was ended by other means, and HEAD is not on top of the new base")]
+    RebaseGone { expected: Oid },
+}
+
+impl ExecuteError {
+    /// Whether refs, files and HEAD are as before, so that no marker is needed.
+    pub(crate) fn leaves_nothing(&self) -> bool {
+        match self {
+            Self::Git(_)
+            | Self::RefMoved { .. }
+            | Self::GitMovedRefs { .. }
+            | Self::ConfigChanged
+            | Self::Occupied { .. }
+            | Self::NeedsCleanTree { .. }
+            | Self::StagedDoesNotApply { .. }
+            | Self::NothingPicked
+            | Self::FilesInTheWay { .. }
+            | Self::NoHead
+            | Self::Io { .. } => true,
+            Self::Rescan(_)
+            | Self::NotVerified { .. }
+            | Self::Incomplete { .. }
+            | Self::NothingInProgress
+            | Self::WrongWorktree { .. }
+            | Self::JournalUnusable { .. }
+            | Self::Unresolved { .. }
+            | Self::RebaseGone { .. } => false,
+        }
+    }
+
+    /// States that something is visible already.
+    pub(crate) fn incomplete(self) -> Self {
+        Self::Incomplete { source: Box::new(self) }
+    }
+}
+
+pub(crate) fn io_error(what: &'static str) -> impl FnOnce(io::Error) -> ExecuteError {
+    move |source| ExecuteError::Io { what, source }
+}

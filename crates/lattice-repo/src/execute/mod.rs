@@ -1,0 +1,341 @@
+//! The executor: the only code that changes a repository, and only as a plan says.
+//!
+//! Objects are made first and change nothing that anyone can see. Then refs, files, HEAD and
+//! configuration move, with every value known and written to the journal, so that whatever
+//! happens in between can be finished or reversed.
+
+mod error;
+mod keep;
+mod pause;
+mod prepare;
+mod produce;
+mod recover;
+mod rewriting;
+mod settle;
+
+use std::cell::RefCell;
+use std::path::PathBuf;
+
+use lattice_model::event::{Category, Detail, Origin, RefChange};
+use lattice_model::id::{Oid, OpId};
+use lattice_model::name::BranchName;
+use lattice_model::plan::{NewValue, Plan, Step};
+use lattice_model::settings::Settings;
+use lattice_model::snapshot::{Holder, OpPhase, OpState, Snapshot};
+use lattice_model::time::Timestamp;
+
+use crate::durable;
+use crate::format;
+use crate::format::journal::{Journal, Kind, WorktreeBefore};
+use crate::git::transaction::{RefEdit, RefSession};
+use crate::git::worktree::HeadName;
+use crate::git::{Git, GitError};
+use crate::ledger::NewEvent;
+use crate::lock::Lock;
+use crate::{Repo, verify};
+
+pub use error::ExecuteError;
+use error::io_error;
+pub(crate) use keep::KEEP;
+pub use recover::Aborted;
+
+/// A plan with everything that is no part of it.
+#[derive(Debug, Clone)]
+pub struct OperationRequest {
+    pub plan: Plan,
+    pub op: OpId,
+    pub now: Timestamp,
+    pub origin: Origin,
+    /// The operation that is reversed, or the fixes that are applied.
+    pub detail: Detail,
+}
+
+/// How an execution ended, where it did not fail.
+#[derive(Debug, Clone)]
+pub enum Executed {
+    Done { op: OpId, refs: Vec<RefChange> },
+    Paused(Paused),
+}
+
+/// A conflict that waits for the user.
+#[derive(Debug, Clone)]
+pub struct Paused {
+    pub op: OpId,
+    pub command: String,
+    pub branch: BranchName,
+    pub files: Vec<String>,
+}
+
+/// One operation under way.
+pub(crate) struct Executor<'a> {
+    repo: &'a Repo,
+    git: Git,
+    journal: Journal,
+    settings: Settings,
+    now: Timestamp,
+    /// One process moves all refs of the operation, in several transactions.
+    session: RefCell<Option<RefSession>>,
+}
+
+impl Repo {
+    /// Carries out a plan that was made from `snapshot`.
+    pub fn execute(
+        &self,
+        _lock: &Lock,
+        snapshot: &Snapshot,
+        request: OperationRequest,
+    ) -> Result<Executed, ExecuteError> {
+        let journal = Journal {
+            kind: Kind::Journal,
+            schema_version: 1,
+            op_id: request.op,
+            origin: request.origin,
+            started_at: request.now.clone(),
+            plan: request.plan,
+            before: snapshot.fingerprint.clone(),
+            detail: request.detail,
+            intent_recorded: false,
+            paused: false,
+            worktree: None,
+            tips: Default::default(),
+            pause: None,
+            prepared: None,
+        };
+        let mut executor = Executor::new(self, journal, snapshot.settings.clone(), request.now);
+        executor.run_or_abort()
+    }
+}
+
+impl<'a> Executor<'a> {
+    fn new(repo: &'a Repo, journal: Journal, settings: Settings, now: Timestamp) -> Self {
+        let git = repo.git.with_hooks(journal.plan.hooks).inside(&journal.op_id);
+        Self { repo, git, journal, settings, now, session: RefCell::new(None) }
+    }
+
+    /// Runs what is left of the operation; what fails before anything is visible leaves no trace but evidence.
+    fn run_or_abort(&mut self) -> Result<Executed, ExecuteError> {
+        match self.run() {
+            Err(error) if error.leaves_nothing() => {
+                self.give_up(&error)?;
+                Err(error)
+            }
+            outcome => outcome,
+        }
+    }
+
+    fn run(&mut self) -> Result<Executed, ExecuteError> {
+        if self.journal.worktree.is_none() {
+            self.begin()?;
+        }
+        if let Some(paused) = self.produce()? {
+            return Ok(Executed::Paused(paused));
+        }
+        self.prepare()?;
+        self.apply()?;
+        self.finish()
+    }
+
+    /// Writes journal and marker, and notes what the worktree looks like.
+    fn begin(&mut self) -> Result<(), ExecuteError> {
+        self.set_stale_marker_aside()?;
+        self.write_journal()?;
+        self.write_marker(OpPhase::Executing)?;
+        if self.needs_worktree()? {
+            self.journal.worktree = Some(self.read_worktree()?);
+        }
+        Ok(())
+    }
+
+    /// Whether the plan concerns HEAD, index or files of this worktree.
+    fn needs_worktree(&self) -> Result<bool, ExecuteError> {
+        if self.repo.paths.work_dir.is_none() {
+            return Ok(false);
+        }
+        let head = self.git.head(&self.repo.paths.git_dir)?;
+        let on_head =
+            |branch: &BranchName| matches!(&head, HeadName::Ref(name) if *name == branch.branch_ref().as_str());
+        Ok(self.journal.plan.steps.iter().any(|step| match step {
+            Step::Stage { .. } | Step::Commit { .. } | Step::Switch { .. } | Step::RestoreWorktree { .. } => true,
+            Step::Rewrite { .. } => true,
+            Step::SetRef { name, .. } => name.as_branch().is_some_and(|branch| on_head(&branch)),
+            Step::WriteConfig { .. }
+            | Step::SetMetadata { .. }
+            | Step::Guard { .. }
+            | Step::RemoveOpState
+            | Step::RemoveLock { .. }
+            | Step::Verify => false,
+        }))
+    }
+
+    fn read_worktree(&self) -> Result<WorktreeBefore, ExecuteError> {
+        let (head, commit) = self.head_commit()?;
+        let own = self.own_index();
+        let theirs = crate::git::worktree::index_path(&self.repo.paths.git_dir);
+        if theirs.exists() {
+            std::fs::copy(&theirs, &own).map_err(io_error("copy the index"))?;
+        }
+        let index = self.git.write_tree(Some(&own))?;
+        let files = self.repo.with_objects(|objects| objects.tree_of(commit))?;
+        Ok(WorktreeBefore { head, commit, index, files })
+    }
+
+    /// Says that an operation is in progress.
+    fn write_marker(&self, phase: OpPhase) -> Result<(), ExecuteError> {
+        let touched = self.journal.plan.touched_refs().into_iter().map(|touched| RefChange {
+            name: touched.name,
+            old: touched.old,
+            new: match touched.new {
+                NewValue::Known(value) => value,
+                NewValue::AfterExecution => None,
+            },
+        });
+        let state = OpState {
+            op: self.journal.op_id.clone(),
+            command: self.journal.plan.command.clone(),
+            phase,
+            plan: self.journal.plan.digest(),
+            touched: touched.collect(),
+            origin_git_dir: self.repo.paths.git_dir.clone(),
+            origin_work_dir: self.repo.paths.work_dir.clone(),
+            holder: Holder::Alive,
+        };
+        let text = format::op_state::render(&state);
+        durable::write(&self.repo.op_state_path(), text.as_bytes()).map_err(io_error("write the marker"))
+    }
+
+    fn write_journal(&self) -> Result<(), ExecuteError> {
+        let text = format::journal::render(&self.journal);
+        durable::write(&self.journal_path(), text.as_bytes()).map_err(io_error("write the journal"))
+    }
+
+    fn journal_path(&self) -> PathBuf {
+        self.repo.lattice_dir().join("ops").join(format!("{}.json", self.journal.op_id))
+    }
+
+    /// The operation's copy of the index; the worktree's own stays as it is until the end.
+    fn own_index(&self) -> PathBuf {
+        self.repo.lattice_dir().join("ops").join(format!("{}.index", self.journal.op_id))
+    }
+
+    fn reason(&self) -> String {
+        format!("lattice {}: {}", self.journal.plan.command, self.journal.op_id)
+    }
+
+    fn hex_len(&self) -> usize {
+        self.repo.hex_len()
+    }
+
+    /// Applies all edits or none.
+    fn transact(&self, edits: &[RefEdit]) -> Result<(), GitError> {
+        let mut slot = self.session.borrow_mut();
+        let mut session = match slot.take() {
+            Some(session) => session,
+            None => self.git.ref_session(&self.reason(), self.hex_len())?,
+        };
+        session.commit(edits)?;
+        // Only a session that did what it was told is asked again.
+        *slot = Some(session);
+        Ok(())
+    }
+
+    fn head_commit(&self) -> Result<(lattice_model::event::HeadValue, Oid), ExecuteError> {
+        use lattice_model::event::HeadValue;
+        match self.git.head(&self.repo.paths.git_dir)? {
+            HeadName::Commit(commit) => Ok((HeadValue::Detached(commit), commit)),
+            HeadName::Ref(name) => {
+                let branch = lattice_model::name::RefName::new(name.clone()).ok().and_then(|name| name.as_branch());
+                let branch = branch.ok_or(ExecuteError::NoHead)?;
+                let mut found = self.repo.with_objects(|objects| objects.info(&[name]))?;
+                let info = found.pop().flatten().ok_or(ExecuteError::NoHead)?;
+                Ok((HeadValue::Branch(branch), info.oid))
+            }
+            HeadName::Unreadable(_) => Err(ExecuteError::NoHead),
+        }
+    }
+
+    /// Checks the result, records it, and removes every trace of being in progress.
+    fn finish(&mut self) -> Result<Executed, ExecuteError> {
+        let prepared = self.journal.prepared.clone().expect("bug: only what is prepared is finished");
+        let scan = verify::scan_request(&self.settings, &self.now);
+        let snapshot = self.repo.scan(&scan).map_err(ExecuteError::Rescan)?;
+        let problems = verify::problems(&snapshot, &self.journal.plan, &prepared);
+        if !problems.is_empty() {
+            return Err(ExecuteError::NotVerified { problems });
+        }
+        durable::sync_file_system(&self.repo.paths.common_dir).map_err(io_error("flush to disk"))?;
+        self.record_committed(&prepared)?;
+        self.clean_up()?;
+        // The hook may report; by now it cannot change whether the operation happened.
+        self.run_post_commit();
+        let refs =
+            prepared.edits.iter().map(|edit| RefChange { name: edit.name.clone(), old: edit.old, new: edit.new });
+        Ok(Executed::Done { op: self.journal.op_id.clone(), refs: refs.collect() })
+    }
+
+    fn run_post_commit(&self) {
+        let commits = self.journal.plan.steps.iter().any(|step| matches!(step, Step::Commit { .. }));
+        if commits {
+            let index = crate::git::worktree::index_path(&self.repo.paths.git_dir);
+            let _ = self.git.run_hook("post-commit", &[], &index);
+        }
+    }
+
+    /// Removes marker, journal and the copy of the index, the marker last but for nothing.
+    fn clean_up(&self) -> Result<(), ExecuteError> {
+        let _ = std::fs::remove_file(self.own_index());
+        durable::remove(&self.repo.op_state_path()).map_err(io_error("remove the marker"))?;
+        durable::remove(&self.journal_path()).map_err(io_error("remove the journal"))
+    }
+
+    /// Records that the operation came to nothing, and why.
+    fn give_up(&self, error: &ExecuteError) -> Result<(), ExecuteError> {
+        // Whatever stands in the way of recording must not hide the error itself.
+        let _ = self.record_abort(&error.to_string());
+        let _ = self.drop_pending();
+        self.clean_up()
+    }
+
+    fn record_abort(&self, reason: &str) -> Result<(), ExecuteError> {
+        if !self.journal.intent_recorded {
+            self.record(self.event(Category::IntentRecorded))?;
+        }
+        let mut event = self.event(Category::Aborted);
+        event.detail.reason = Some(reason.to_owned());
+        self.record(event)
+    }
+
+    /// Appends an event, after whatever others appended meanwhile.
+    fn record(&self, event: NewEvent) -> Result<(), ExecuteError> {
+        let tip = self.repo.ledger_tip()?;
+        Ok(self.repo.append(&tip, event)?)
+    }
+
+    fn event(&self, category: Category) -> NewEvent {
+        let refs = self.journal.plan.touched_refs().into_iter().map(|touched| RefChange {
+            name: touched.name,
+            old: touched.old,
+            new: None,
+        });
+        NewEvent {
+            category,
+            op: self.journal.op_id.clone(),
+            command: self.journal.plan.command.clone(),
+            origin: self.journal.origin.clone(),
+            at: self.now.clone(),
+            refs: refs.collect(),
+            before: self.journal.before.clone(),
+            after: None,
+            plan: Some(self.journal.plan.digest()),
+            detail: self.journal.detail.clone(),
+        }
+    }
+
+    /// A marker that cannot be read is in the way of its own repair.
+    fn set_stale_marker_aside(&self) -> Result<(), ExecuteError> {
+        if self.journal.plan.steps.contains(&Step::RemoveOpState) {
+            let name = format!("op-state.damaged-{}", self.journal.op_id);
+            durable::set_aside(&self.repo.op_state_path(), &name).map_err(io_error("set the marker aside"))?;
+        }
+        Ok(())
+    }
+}

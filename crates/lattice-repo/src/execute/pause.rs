@@ -1,0 +1,145 @@
+//! A conflict becomes Git's own rebase in the working tree, with no branch moved.
+
+use lattice_model::event::{Category, HeadValue};
+use lattice_model::id::Oid;
+use lattice_model::name::RefName;
+use lattice_model::plan::{Expected, Step};
+use lattice_model::snapshot::{OpPhase, WorkingCopy};
+
+use crate::format::journal::Pause;
+use crate::git::import::{Import, NewCommit, NewTree, Source};
+use crate::git::transaction::{RefEdit, Target};
+use crate::git::worktree::RebaseEnd;
+
+use super::error::io_error;
+use super::rewriting::Rewrite;
+use super::{ExecuteError, Executor, Paused};
+
+impl Executor<'_> {
+    /// Starts the rebase. `None` if it went through after all, as it may when git remembers a resolution.
+    pub(super) fn pause(&mut self, rewrite: &Rewrite, onto: Oid) -> Result<Option<Paused>, ExecuteError> {
+        let branch = rewrite.branch.clone();
+        if self.is_dirty() {
+            return Err(ExecuteError::NeedsCleanTree { branch });
+        }
+        if !self.journal.intent_recorded {
+            self.record(self.event(Category::IntentRecorded))?;
+            self.journal.intent_recorded = true;
+        }
+        self.keep_pending()?;
+        self.journal.pause = Some(Pause { branch, onto });
+        self.journal.paused = true;
+        self.write_journal()?;
+        // From here on HEAD and files differ from before, and only the journal knows the way back.
+        self.write_marker(OpPhase::AwaitingUser)?;
+        self.leave_branch().map_err(ExecuteError::incomplete)?;
+        let git_dir = self.repo.paths.git_dir.clone();
+        let end = self.git.rebase(onto, rewrite.fork, rewrite.tip, &git_dir);
+        match end.map_err(|error| ExecuteError::from(error).incomplete())? {
+            RebaseEnd::Done => {
+                self.resolved()?;
+                Ok(None)
+            }
+            RebaseEnd::Paused => Ok(Some(self.paused())),
+        }
+    }
+
+    /// Takes the commit that the rebase ended on as the branch's new tip.
+    pub(super) fn resolved(&mut self) -> Result<(), ExecuteError> {
+        let pause = self.journal.pause.take().expect("bug: only a pause is resolved");
+        let (_, commit) = self.head_commit().map_err(ExecuteError::incomplete)?;
+        self.journal.tips.insert(pause.branch, commit);
+        self.write_journal().map_err(ExecuteError::incomplete)
+    }
+
+    pub(super) fn paused(&self) -> Paused {
+        let files = match self.git.status() {
+            WorkingCopy::Known { unmerged, .. } => unmerged,
+            WorkingCopy::None | WorkingCopy::NotRead | WorkingCopy::Unknown { .. } => Vec::new(),
+        };
+        let branch = self.journal.pause.as_ref().map(|pause| pause.branch.clone());
+        Paused {
+            op: self.journal.op_id.clone(),
+            command: self.journal.plan.command.clone(),
+            branch: branch.expect("bug: only a pause is reported"),
+            files,
+        }
+    }
+
+    /// Whether a rebase would mix with changes of the user. What the plan commits is none.
+    fn is_dirty(&self) -> bool {
+        let commits = self.journal.plan.steps.iter().any(|step| matches!(step, Step::Commit { .. }));
+        match self.git.status() {
+            WorkingCopy::Known { staged, unstaged, .. } => {
+                let staged_matters = !commits && !staged.is_empty();
+                let index_taken = commits && self.stages_all();
+                staged_matters || (!unstaged.is_empty() && !index_taken)
+            }
+            WorkingCopy::None | WorkingCopy::NotRead | WorkingCopy::Unknown { .. } => true,
+        }
+    }
+
+    fn stages_all(&self) -> bool {
+        use lattice_model::plan::StageMode;
+        let all = |step: &Step| matches!(step, Step::Stage { what: StageMode::All | StageMode::Tracked });
+        self.journal.plan.steps.iter().any(all)
+    }
+
+    /// Detaches HEAD at what the files stand for, so that the rebase begins from a clean tree.
+    fn leave_branch(&self) -> Result<(), ExecuteError> {
+        let worktree = self.journal.worktree.as_ref().expect("bug: a rebase has a worktree");
+        let head_tree = self.repo.with_objects(|objects| objects.tree_of(worktree.commit))?;
+        let commit = if worktree.files == head_tree {
+            worktree.commit
+        } else {
+            self.install_index()?;
+            self.git.scaffold(worktree.files, Some(worktree.commit))?
+        };
+        Ok(self.git.set_head(&HeadValue::Detached(commit), &self.reason())?)
+    }
+
+    /// Keeps the commits that were made so far alive while the user works on the conflict.
+    fn keep_pending(&self) -> Result<(), ExecuteError> {
+        if self.journal.tips.is_empty() {
+            return Ok(());
+        }
+        let mut import = Import::new(self.hex_len());
+        let mark = import.commit(NewCommit {
+            message: "commits of an operation that waits for its user\n",
+            seconds: self.now.unix_seconds(),
+            parents: self.journal.tips.values().map(|tip| Source::Existing(*tip)).collect(),
+            tree: NewTree::Inherit,
+        });
+        let written = import.write(&self.git, &self.marks_file())?;
+        let to = Target::Set(written.get(mark));
+        let old = self.pending()?;
+        let edit = RefEdit { name: self.pending_ref(), expected: Expected::from_option(old), to };
+        Ok(self.transact(&[edit])?)
+    }
+
+    pub(super) fn drop_pending(&self) -> Result<(), ExecuteError> {
+        let Some(old) = self.pending()? else { return Ok(()) };
+        let edit = RefEdit { name: self.pending_ref(), expected: Expected::At(old), to: Target::Delete };
+        Ok(self.transact(&[edit])?)
+    }
+
+    pub(super) fn pending(&self) -> Result<Option<Oid>, ExecuteError> {
+        let listing = self.git.list_refs(&[self.pending_ref().as_str()])?;
+        Ok(listing.refs.first().map(|listed| listed.oid))
+    }
+
+    pub(super) fn pending_ref(&self) -> RefName {
+        RefName::new(format!("refs/lattice/pending/{}", self.journal.op_id)).expect("ids are valid in names")
+    }
+
+    /// Makes the operation's index that of the worktree.
+    pub(super) fn install_index(&self) -> Result<(), ExecuteError> {
+        let own = self.own_index();
+        if !own.exists() {
+            return Ok(());
+        }
+        let bytes = std::fs::read(&own).map_err(io_error("read the new index"))?;
+        let index = crate::git::worktree::index_path(&self.repo.paths.git_dir);
+        crate::durable::write_locked(&index, &bytes).map_err(io_error("install the new index"))
+    }
+}

@@ -1,0 +1,350 @@
+//! Turns results into values: every ref, file and record that the rest of the execution needs.
+
+use std::collections::BTreeMap;
+
+use lattice_model::branch::{BranchMetadataV1, FreezeScope, FreezeState};
+use lattice_model::event::{Category, ConfigChange, HeadValue, RefChange, WorktreeChange};
+use lattice_model::id::{ContentDigest, Oid};
+use lattice_model::name::{BranchName, RefName};
+use lattice_model::plan::{Expected, FreezeDraft, MetadataDraft, Step};
+use lattice_model::snapshot::LedgerReading;
+
+use crate::fingerprint::Covered;
+use crate::format;
+use crate::format::journal::{Edit, FileMove, IndexAfter, Prepared};
+use crate::git::GitError;
+use crate::git::import::{Entry, Import, Mark, NewCommit, NewTree, Source};
+use crate::git::objects::blob_id;
+use crate::ledger::last_event;
+use crate::scan::RefsRead;
+
+use super::error::io_error;
+use super::{ExecuteError, Executor};
+
+/// The part of an execution that is neither a ref nor an object.
+struct Place {
+    head: Option<HeadValue>,
+    files: Option<FileMove>,
+    index: IndexAfter,
+    change: Option<WorktreeChange>,
+}
+
+/// What the record of a finished operation says.
+struct Closing<'a> {
+    covered: &'a Covered,
+    edits: &'a [Edit],
+    config: &'a Option<ConfigChange>,
+    place: &'a Place,
+}
+
+/// The records of an operation, as marks of the import that writes them.
+struct Records {
+    intent: Option<Mark>,
+    committed: Mark,
+}
+
+impl Executor<'_> {
+    /// Writes all objects that are still missing, then notes in the journal what is about to move.
+    pub(super) fn prepare(&mut self) -> Result<(), ExecuteError> {
+        let read = self.repo.read_refs()?;
+        self.check_expectations(&read)?;
+        self.check_occupancy(&read)?;
+        let config = self.config_change()?;
+        let mut import = Import::new(self.hex_len());
+        let edits = self.edits(&mut import)?;
+        let ledger = self.repo.read_ledger_tip(read.ledger)?;
+        let place = self.place_after(&edits)?;
+        let covered = self.covered_after(&read, &edits, config.as_ref());
+        let keep = self.keep_commit(&mut import, &edits)?;
+        let closing = Closing { covered: &covered, edits: &edits, config: &config, place: &place };
+        let records = self.records(&mut import, &ledger, &closing);
+        let written = import.write(&self.git, &self.marks_file())?;
+        let tip = tip_of(&ledger);
+        let committed = written.get(records.committed);
+        self.journal.prepared = Some(Prepared {
+            edits,
+            head_after: place.head,
+            files: place.files,
+            index: place.index,
+            config,
+            after: covered.fingerprint(),
+            ledger_before: tip,
+            intent: records.intent.map_or(tip.unwrap_or(committed), |mark| written.get(mark)),
+            committed,
+            keep: written.get(keep),
+        });
+        self.write_journal()
+    }
+
+    /// Every ref that the plan names must have the value that the plan was made for.
+    fn check_expectations(&self, read: &RefsRead) -> Result<(), ExecuteError> {
+        let check = |name: &RefName, expected: Expected| {
+            let found = read.refs.get(name).copied();
+            let ledger = name.as_str() == crate::ledger::LEDGER;
+            if ledger || found == expected.value() {
+                return Ok(());
+            }
+            Err(ExecuteError::RefMoved { name: name.clone(), expected: expected.value(), found })
+        };
+        for step in &self.journal.plan.steps {
+            if let Some((name, expected, _)) = step.touches() {
+                check(&name, expected)?;
+            }
+            if let Step::Guard { name, expected } = step {
+                check(name, *expected)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Occupancy is read again here: since the scan, another worktree may have checked a branch
+    /// out, and moving it then would show that worktree edits nobody made.
+    fn check_occupancy(&self, read: &RefsRead) -> Result<(), ExecuteError> {
+        let here = self.repo.paths.work_dir.as_deref();
+        for touched in self.journal.plan.touched_refs() {
+            let Some(branch) = touched.name.as_branch() else { continue };
+            if let Some(path) = read.worktrees.get(&branch).filter(|path| Some(path.as_path()) != here) {
+                return Err(ExecuteError::Occupied { branch, path: path.clone() });
+            }
+        }
+        Ok(())
+    }
+
+    fn config_change(&self) -> Result<Option<ConfigChange>, ExecuteError> {
+        let step = self.journal.plan.steps.iter().find_map(|step| match step {
+            Step::WriteConfig { expected, content, .. } => Some((expected, content)),
+            _ => None,
+        });
+        let Some((expected, content)) = step else { return Ok(None) };
+        let path = self.repo.config_path();
+        let found = crate::durable::read(&path, format::config::SIZE_LIMIT).unwrap_or(None);
+        let digest = found.as_deref().map(ContentDigest::of);
+        // A file that could not even be read has the digest of nothing.
+        let unreadable = found.is_none() && path.symlink_metadata().is_ok();
+        if !unreadable && digest != *expected {
+            return Err(ExecuteError::ConfigChanged);
+        }
+        let old = found.and_then(|bytes| String::from_utf8(bytes).ok());
+        Ok(Some(ConfigChange { old, new: content.clone() }))
+    }
+
+    /// All ref changes. The documents of metadata are added to the import; their ids are known
+    /// beforehand, since the ledger's records, which contain them, are written by the same process.
+    fn edits(&self, import: &mut Import) -> Result<Vec<Edit>, ExecuteError> {
+        let mut edits = Vec::new();
+        for step in &self.journal.plan.steps {
+            let (name, old, new) = match step {
+                Step::Commit { branch, expected, .. } => {
+                    (branch.branch_ref(), expected.value(), Some(self.journal.tips[branch]))
+                }
+                Step::Rewrite { branch, tip, .. } => (branch.branch_ref(), Some(*tip), Some(self.journal.tips[branch])),
+                Step::SetRef { name, expected, to } => {
+                    let new = to.as_ref().map(|place| self.place(place)).transpose()?;
+                    (name.clone(), expected.value(), new)
+                }
+                Step::SetMetadata { branch, expected, document } => {
+                    let metadata = self.metadata(branch, document)?;
+                    let content = format::metadata::render(&metadata);
+                    import.blob(&content);
+                    (branch.metadata_ref(), expected.value(), Some(blob_id(&content, self.hex_len())))
+                }
+                Step::WriteConfig { .. }
+                | Step::Stage { .. }
+                | Step::Guard { .. }
+                | Step::Switch { .. }
+                | Step::RestoreWorktree { .. }
+                | Step::RemoveOpState
+                | Step::RemoveLock { .. }
+                | Step::Verify => continue,
+            };
+            edits.push(Edit { name, old, new });
+        }
+        Ok(edits)
+    }
+
+    fn metadata(&self, branch: &BranchName, draft: &MetadataDraft) -> Result<BranchMetadataV1, ExecuteError> {
+        let freeze = match &draft.freeze {
+            FreezeDraft::Keep(state) => state.clone(),
+            FreezeDraft::FreezeNow { reason } => FreezeState::Frozen {
+                scope: FreezeScope::DownstackInclusive,
+                reason: reason.clone(),
+                frozen_at: self.now.clone(),
+            },
+        };
+        Ok(BranchMetadataV1 {
+            name: branch.clone(),
+            parent: draft.parent.clone(),
+            base: self.place(&draft.base)?,
+            freeze,
+            pr: draft.pr.clone(),
+            created_at: draft.created_at.clone().unwrap_or_else(|| self.now.clone()),
+            updated_at: self.now.clone(),
+        })
+    }
+
+    /// Where HEAD, index and files of this worktree end up.
+    fn place_after(&self, edits: &[Edit]) -> Result<Place, ExecuteError> {
+        let Some(before) = &self.journal.worktree else {
+            return Ok(Place { head: None, files: None, index: IndexAfter::Stays, change: None });
+        };
+        let undo = self.journal.plan.steps.iter().find_map(|step| match step {
+            Step::RestoreWorktree { head, files_from, files_to, index_from, index_to } => {
+                Some((head.clone(), *files_from, *files_to, *index_from, *index_to))
+            }
+            _ => None,
+        });
+        if let Some((head, from, to, index_from, index_to)) = undo {
+            let restored = self.carried_index(index_from, index_to)?;
+            return self.place_at(head, FileMove { from, to }, IndexAfter::Restored(restored));
+        }
+        let switch = self.journal.plan.steps.iter().find_map(|step| match step {
+            Step::Switch { to } => Some(to.clone()),
+            _ => None,
+        });
+        let head = switch.unwrap_or_else(|| before.head.clone());
+        let commit = self.commit_at(&head, edits)?;
+        let to = self.repo.with_objects(|objects| objects.tree_of(commit))?;
+        let files = FileMove { from: before.files, to };
+        let commits = self.journal.plan.steps.iter().any(|step| matches!(step, Step::Commit { .. }));
+        // After a conflict the index is that of the rebase, and follows the files.
+        let index = if commits && !self.journal.paused { IndexAfter::Installed } else { IndexAfter::Stays };
+        self.place_at(head, files, index)
+    }
+
+    fn place_at(&self, head: HeadValue, files: FileMove, index: IndexAfter) -> Result<Place, ExecuteError> {
+        let before = self.journal.worktree.clone().expect("bug: only a worktree has a place");
+        let index_after = match index {
+            IndexAfter::Restored(tree) => tree,
+            IndexAfter::Installed => files.to,
+            IndexAfter::Stays if self.journal.paused || before.index == files.from => files.to,
+            IndexAfter::Stays if files.from == files.to => before.index,
+            IndexAfter::Stays => self.index_carried_along(files)?,
+        };
+        let change = WorktreeChange {
+            git_dir: self.repo.paths.git_dir.display().to_string(),
+            head_before: before.head,
+            head_after: head.clone(),
+            files_from: Some(files.from),
+            files_to: Some(files.to),
+            index_before: Some(before.index),
+            index_after: Some(index_after),
+        };
+        Ok(Place { head: Some(head), files: Some(files), index, change: Some(change) })
+    }
+
+    /// What the index will be when staged changes move along with the files, tried out on our copy.
+    fn index_carried_along(&self, files: FileMove) -> Result<Oid, ExecuteError> {
+        let own = self.own_index();
+        let carried = self.git.move_index(&own, files.from, files.to).and_then(|()| self.git.write_tree(Some(&own)));
+        carried.map_err(|error| match error {
+            GitError::Failed { stderr, .. } => ExecuteError::FilesInTheWay { detail: stderr.trim().to_owned() },
+            other => other.into(),
+        })
+    }
+
+    /// The commit that HEAD stands for after the plan.
+    fn commit_at(&self, head: &HeadValue, edits: &[Edit]) -> Result<Oid, ExecuteError> {
+        let branch = match head {
+            HeadValue::Detached(commit) => return Ok(*commit),
+            HeadValue::Branch(branch) => branch,
+        };
+        let name = branch.branch_ref();
+        if let Some(edit) = edits.iter().find(|edit| edit.name == name) {
+            return edit.new.ok_or(ExecuteError::NoHead);
+        }
+        let read = self.repo.read_refs()?;
+        read.refs.get(&name).copied().ok_or(ExecuteError::NoHead)
+    }
+
+    /// The index that an operation found, with what the user staged since carried over.
+    fn carried_index(&self, left: Oid, found: Oid) -> Result<Oid, ExecuteError> {
+        let own = self.own_index();
+        let now = self.git.write_tree(Some(&own))?;
+        if now == left {
+            return Ok(found);
+        }
+        let in_the_way = |error: crate::git::GitError| ExecuteError::FilesInTheWay {
+            detail: format!("what is staged cannot be carried over: {}", error.stderr().unwrap_or_default()),
+        };
+        let _ = std::fs::remove_file(&own);
+        self.git.merge_index(&own, left, found, now).map_err(in_the_way)?;
+        self.git.write_tree(Some(&own)).map_err(in_the_way)
+    }
+
+    fn covered_after(&self, read: &RefsRead, edits: &[Edit], config: Option<&ConfigChange>) -> Covered {
+        let mut refs: BTreeMap<RefName, Oid> = read.refs.clone();
+        for edit in edits {
+            match edit.new {
+                Some(oid) => refs.insert(edit.name.clone(), oid),
+                None => refs.remove(&edit.name),
+            };
+        }
+        let mut settings = self.settings.clone();
+        let digest = match config {
+            None => self.repo.read_config(&mut settings).digest().cloned(),
+            Some(change) => {
+                settings.trunk = None;
+                change
+                    .new
+                    .as_ref()
+                    .and_then(|text| format::config::parse(text.as_bytes(), &mut settings).digest().cloned())
+            }
+        };
+        Covered::new(&refs, settings.trunk.as_ref(), digest)
+    }
+
+    /// The commits of the ledger: what is intended, unless that was recorded before, and what was done.
+    fn records(&self, import: &mut Import, ledger: &LedgerReading, closing: &Closing<'_>) -> Records {
+        let seconds = self.now.unix_seconds();
+        let mut parent = tip_of(ledger).map(Source::Existing);
+        let mut last = last_event(ledger).cloned();
+        let mut intent = None;
+        if !self.journal.intent_recorded {
+            let event = self.event(Category::IntentRecorded).following(last.as_ref());
+            let message = format::event::render(&event);
+            let parents = parent.into_iter().collect();
+            let mark = import.commit(NewCommit { message: &message, seconds, parents, tree: NewTree::Inherit });
+            (parent, last, intent) = (Some(Source::New(mark)), Some(event), Some(mark));
+        }
+        let refs = import.blob(closing.covered.text().as_bytes());
+        let mut committed = None;
+        for category in self.closing_events() {
+            let mut event = self.event(category);
+            let change = |e: &Edit| RefChange { name: e.name.clone(), old: e.old, new: e.new };
+            event.refs = closing.edits.iter().map(change).collect();
+            event.after = Some(closing.covered.fingerprint());
+            event.detail.worktree = closing.place.change.clone();
+            event.detail.config = closing.config.clone();
+            let event = event.following(last.as_ref());
+            let message = format::event::render(&event);
+            let tree = NewTree::Entries(vec![("refs".to_owned(), Entry::Blob(Source::New(refs)))]);
+            let parents = parent.into_iter().collect();
+            let mark = import.commit(NewCommit { message: &message, seconds, parents, tree });
+            (parent, last, committed) = (Some(Source::New(mark)), Some(event), Some(mark));
+        }
+        Records { intent, committed: committed.expect("bug: every operation closes with an event") }
+    }
+
+    /// The events that end a successful operation.
+    fn closing_events(&self) -> Vec<Category> {
+        match self.journal.origin {
+            lattice_model::event::Origin::User => vec![Category::Committed],
+            lattice_model::event::Origin::Doctor => vec![Category::Committed, Category::DoctorApplied],
+        }
+    }
+
+    pub(super) fn marks_file(&self) -> std::path::PathBuf {
+        self.repo.lattice_dir().join("ops").join(format!("{}.marks", self.journal.op_id))
+    }
+
+    pub(super) fn flush(&self) -> Result<(), ExecuteError> {
+        crate::durable::sync_file_system(&self.repo.paths.common_dir).map_err(io_error("flush to disk"))
+    }
+}
+
+fn tip_of(ledger: &LedgerReading) -> Option<Oid> {
+    match ledger {
+        LedgerReading::Absent => None,
+        LedgerReading::Tip { commit, .. } | LedgerReading::Damaged { commit, .. } => Some(*commit),
+    }
+}

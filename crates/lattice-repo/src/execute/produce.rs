@@ -1,0 +1,105 @@
+//! First half of an execution: makes commits. Nothing that anyone can see changes.
+
+use std::ffi::OsString;
+
+use lattice_model::id::Oid;
+use lattice_model::name::BranchName;
+use lattice_model::plan::{CommitMode, Expected, Step};
+
+use crate::git::commits::{NewCommit, RawCommit};
+
+use super::error::io_error;
+use super::rewriting::Outcome;
+use super::{ExecuteError, Executor, Paused};
+
+impl Executor<'_> {
+    /// Makes every commit of the plan, or stops at a conflict.
+    pub(super) fn produce(&mut self) -> Result<Option<Paused>, ExecuteError> {
+        for step in self.journal.plan.steps.clone() {
+            match step {
+                Step::Stage { what } if !self.journal.paused => self.git.stage(&self.own_index(), what)?,
+                Step::Commit { branch, expected, how, message } if !self.journal.tips.contains_key(&branch) => {
+                    let tip = self.commit(&branch, expected, how, message.as_deref())?;
+                    self.journal.tips.insert(branch, tip);
+                }
+                Step::Stage { .. }
+                | Step::Commit { .. }
+                | Step::Rewrite { .. }
+                | Step::WriteConfig { .. }
+                | Step::SetRef { .. }
+                | Step::SetMetadata { .. }
+                | Step::Guard { .. }
+                | Step::Switch { .. }
+                | Step::RestoreWorktree { .. }
+                | Step::RemoveOpState
+                | Step::RemoveLock { .. }
+                | Step::Verify => {}
+            }
+        }
+        loop {
+            match self.rewrite_remaining()? {
+                Outcome::Done => return Ok(None),
+                Outcome::Conflict { rewrite, onto } => {
+                    if let Some(paused) = self.pause(&rewrite, onto)? {
+                        return Ok(Some(paused));
+                    }
+                }
+            }
+        }
+    }
+
+    fn commit(
+        &mut self,
+        branch: &BranchName,
+        expected: Expected,
+        how: CommitMode,
+        message: Option<&str>,
+    ) -> Result<Oid, ExecuteError> {
+        let index = self.own_index();
+        self.git.run_hook("pre-commit", &[], &index)?;
+        let staged = self.git.write_tree(Some(&index))?;
+        let worktree = self.journal.worktree.as_mut().expect("bug: a plan that commits has a worktree");
+        let head_tree = self.repo.with_objects(|objects| objects.tree_of(worktree.commit))?;
+        worktree.files = staged;
+        let target = self.repo.with_objects(|objects| objects.commit(how.commit()))?;
+        let tree = match how {
+            CommitMode::OnTop(_) | CommitMode::Amend(_) => staged,
+            CommitMode::OnTopElsewhere(_) | CommitMode::AmendElsewhere(_) => self
+                .git
+                .merge_trees(head_tree, target.tree, staged)?
+                .ok_or_else(|| ExecuteError::StagedDoesNotApply { branch: branch.clone() })?,
+        };
+        let amends = matches!(how, CommitMode::Amend(_) | CommitMode::AmendElsewhere(_));
+        if !amends && tree == target.tree && expected == Expected::Absent {
+            return Err(ExecuteError::NothingPicked);
+        }
+        let message = self.message(message, amends.then_some((&target, how.commit())))?;
+        let sign = self.git.signing()?;
+        let parents = if amends { target.parents.clone() } else { vec![how.commit()] };
+        let authored_by = amends.then_some(&target);
+        Ok(self.git.commit_tree(NewCommit { tree, parents, message, authored_by, sign })?)
+    }
+
+    /// The message after the hooks that may change or refuse it.
+    fn message(&self, given: Option<&str>, amended: Option<(&RawCommit, Oid)>) -> Result<Vec<u8>, ExecuteError> {
+        let text = match (given, amended) {
+            (Some(given), _) => format!("{}\n", given.trim()).into_bytes(),
+            (None, Some((original, _))) => original.message.clone(),
+            (None, None) => return Err(ExecuteError::NothingPicked),
+        };
+        // Hooks know the file by this name.
+        let path = self.repo.paths.git_dir.join("COMMIT_EDITMSG");
+        crate::durable::write(&path, &text).map_err(io_error("write the message"))?;
+        let index = self.own_index();
+        let file = OsString::from(&path);
+        let mut arguments = vec![file.clone()];
+        match (given, amended) {
+            (Some(_), _) => arguments.push("message".into()),
+            (None, Some((_, commit))) => arguments.extend(["commit".into(), commit.to_string().into()]),
+            (None, None) => {}
+        }
+        self.git.run_hook("prepare-commit-msg", &arguments, &index)?;
+        self.git.run_hook("commit-msg", &[file], &index)?;
+        std::fs::read(&path).map_err(io_error("read the message"))
+    }
+}

@@ -1,0 +1,258 @@
+//! `continue` and `abort`: finish or reverse an operation from what its journal says.
+
+use lattice_model::history::Ancestry;
+use lattice_model::id::Oid;
+use lattice_model::plan::{Expected, StageMode};
+use lattice_model::settings::Settings;
+use lattice_model::snapshot::{OpState, OpStateReading, WorkingCopy};
+use lattice_model::time::Timestamp;
+
+use crate::Repo;
+use crate::durable;
+use crate::format::{self, journal::Prepared};
+use crate::git::transaction::{RefEdit, Target};
+use crate::git::worktree::{HeadName, RebaseEnd, index_path, rebasing};
+use crate::lock::Lock;
+
+use super::settle::edits;
+use super::{ExecuteError, Executed, Executor};
+
+/// What `abort` could not put back because someone changed it meanwhile.
+#[derive(Debug, Clone)]
+pub struct Aborted {
+    pub command: String,
+    pub left_alone: Vec<lattice_model::name::RefName>,
+}
+
+impl Repo {
+    /// Finishes the operation in progress. `stage` adds resolved files first.
+    pub fn resume(
+        &self,
+        _lock: &Lock,
+        stage: Option<StageMode>,
+        settings: &Settings,
+        now: &Timestamp,
+    ) -> Result<Executed, ExecuteError> {
+        let mut executor = self.in_progress(settings, now)?;
+        if executor.journal.prepared.is_some() {
+            executor.roll_forward().map_err(ExecuteError::incomplete)?;
+            return executor.finish();
+        }
+        if executor.journal.pause.is_some() && !executor.take_resolution(stage)? {
+            return Ok(Executed::Paused(executor.paused()));
+        }
+        if executor.journal.paused {
+            return executor.run();
+        }
+        // Nothing was visible yet: the operation begins again, from the same plan.
+        executor.journal.worktree = None;
+        executor.journal.tips.clear();
+        executor.run_or_abort()
+    }
+
+    /// Goes back to where the operation in progress began.
+    pub fn abort(&self, _lock: &Lock, settings: &Settings, now: &Timestamp) -> Result<Aborted, ExecuteError> {
+        let mut executor = self.in_progress(settings, now)?;
+        let left_alone = executor.reverse()?;
+        let _ = executor.record_abort("given up by the user");
+        executor.drop_pending()?;
+        executor.clean_up()?;
+        Ok(Aborted { command: executor.journal.plan.command.clone(), left_alone })
+    }
+
+    fn in_progress(&self, settings: &Settings, now: &Timestamp) -> Result<Executor<'_>, ExecuteError> {
+        let state = match self.read_op_state() {
+            OpStateReading::Absent => return Err(ExecuteError::NothingInProgress),
+            OpStateReading::Damaged { reason } => return Err(ExecuteError::JournalUnusable { reason }),
+            OpStateReading::Present(state) => state,
+        };
+        if state.origin_git_dir != self.paths.git_dir {
+            let path = state.origin_work_dir.unwrap_or(state.origin_git_dir);
+            return Err(ExecuteError::WrongWorktree { path });
+        }
+        let journal = self.read_journal(&state)?;
+        Ok(Executor::new(self, journal, settings.clone(), now.clone()))
+    }
+
+    fn read_journal(&self, state: &OpState) -> Result<format::journal::Journal, ExecuteError> {
+        let unusable = |reason: String| ExecuteError::JournalUnusable { reason };
+        let path = self.lattice_dir().join("ops").join(format!("{}.json", state.op));
+        let bytes = durable::read(&path, format::journal::SIZE_LIMIT).map_err(|error| unusable(error.to_string()))?;
+        let bytes = bytes.ok_or_else(|| unusable("it is missing".to_owned()))?;
+        let journal = format::journal::parse(&bytes).map_err(|error| unusable(error.to_string()))?;
+        if journal.op_id != state.op || journal.plan.digest() != state.plan {
+            return Err(unusable("its plan is not the one that the marker names".to_owned()));
+        }
+        Ok(journal)
+    }
+}
+
+impl Executor<'_> {
+    /// Takes what the user made of the conflict. `false` if there is another one.
+    fn take_resolution(&mut self, stage: Option<StageMode>) -> Result<bool, ExecuteError> {
+        let git_dir = self.repo.paths.git_dir.clone();
+        if rebasing(&git_dir) {
+            if let Some(what) = stage {
+                self.git.stage(&index_path(&git_dir), what).map_err(|error| ExecuteError::from(error).incomplete())?;
+            }
+            if let WorkingCopy::Known { unmerged, .. } = self.git.status() {
+                if !unmerged.is_empty() {
+                    return Err(ExecuteError::Unresolved { files: unmerged });
+                }
+            }
+            let end = self.git.continue_rebase(&git_dir);
+            if end.map_err(|error| ExecuteError::from(error).incomplete())? == RebaseEnd::Paused {
+                return Ok(false);
+            }
+        }
+        self.check_resolution()?;
+        self.resolved()?;
+        Ok(true)
+    }
+
+    /// The user may have ended the rebase with git itself; then HEAD must be where it would have led.
+    fn check_resolution(&self) -> Result<(), ExecuteError> {
+        let onto = self.journal.pause.as_ref().expect("bug: only a pause is resolved").onto;
+        let gone = ExecuteError::RebaseGone { expected: onto };
+        match self.git.head(&self.repo.paths.git_dir)? {
+            HeadName::Commit(commit) => match self.git.ancestry(onto, commit) {
+                Ok(Ancestry::Ancestor) => Ok(()),
+                Ok(Ancestry::NotAncestor | Ancestry::Missing) | Err(_) => Err(gone),
+            },
+            HeadName::Ref(_) | HeadName::Unreadable(_) => Err(gone),
+        }
+    }
+
+    /// Completes what a crash cut short. Every value is known; each ref is moved only from its old one.
+    fn roll_forward(&mut self) -> Result<(), ExecuteError> {
+        let prepared = self.journal.prepared.clone().expect("bug: only what is prepared is completed");
+        self.complete_intent(&prepared)?;
+        self.complete_files(&prepared, Way::Forward)?;
+        let read = self.repo.read_refs()?;
+        let mut left = Vec::new();
+        for edit in edits(&prepared) {
+            let now = read.refs.get(&edit.name).copied();
+            let new = target_value(edit.to);
+            if now == new {
+                continue;
+            }
+            if now != edit.expected.value() {
+                return Err(ExecuteError::RefMoved { name: edit.name, expected: edit.expected.value(), found: now });
+            }
+            left.push(edit);
+        }
+        if !left.is_empty() {
+            self.transact(&left)?;
+        }
+        self.settle_rest(&prepared)
+    }
+
+    /// Records the intent, if the crash came before that.
+    fn complete_intent(&mut self, prepared: &Prepared) -> Result<(), ExecuteError> {
+        let keep = super::keep::keep_ref(&self.journal.op_id);
+        let kept = !self.git.list_refs(&[keep.as_str()])?.refs.is_empty();
+        if !kept {
+            let mut edits = vec![RefEdit { name: keep, expected: Expected::Absent, to: Target::Set(prepared.keep) }];
+            if !self.journal.paused {
+                let expected = Expected::from_option(prepared.ledger_before);
+                let to = Target::Set(prepared.intent);
+                edits.push(RefEdit { name: crate::ledger::ledger_ref(), expected, to });
+            }
+            self.transact(&edits)?;
+        }
+        self.journal.intent_recorded = true;
+        Ok(())
+    }
+
+    /// Puts everything back. Refs that have neither the old nor the new value belong to someone else now.
+    fn reverse(&mut self) -> Result<Vec<lattice_model::name::RefName>, ExecuteError> {
+        let mut left_alone = Vec::new();
+        if let Some(prepared) = self.journal.prepared.clone() {
+            let read = self.repo.read_refs()?;
+            let mut back = Vec::new();
+            for edit in edits(&prepared) {
+                let (now, new) = (read.refs.get(&edit.name).copied(), target_value(edit.to));
+                match edit.expected.value() {
+                    old if now == old => {}
+                    old if now == new => back.push(RefEdit {
+                        name: edit.name,
+                        expected: Expected::from_option(new),
+                        to: old.map_or(Target::Delete, Target::Set),
+                    }),
+                    _ => left_alone.push(edit.name),
+                }
+            }
+            if !back.is_empty() {
+                self.transact(&back)?;
+            }
+            self.restore_config(&prepared)?;
+            self.complete_files(&prepared, Way::Back)?;
+            self.restore_index_before(&prepared)?;
+        }
+        if self.journal.paused {
+            self.leave_rebase()?;
+        }
+        if let Some(before) = &self.journal.worktree {
+            if self.head_commit()?.0 != before.head {
+                self.git.set_head(&before.head, &self.reason())?;
+            }
+        }
+        Ok(left_alone)
+    }
+
+    fn restore_config(&self, prepared: &Prepared) -> Result<(), ExecuteError> {
+        let Some(change) = &prepared.config else { return Ok(()) };
+        let path = self.repo.config_path();
+        let written = match &change.old {
+            Some(text) => durable::write(&path, text.as_bytes()),
+            None => durable::remove(&path),
+        };
+        written.map_err(super::error::io_error("put the configuration back"))
+    }
+
+    /// Ends Git's rebase and brings files and index back to what the operation found.
+    fn leave_rebase(&self) -> Result<(), ExecuteError> {
+        if rebasing(&self.repo.paths.git_dir) {
+            self.git.abort_rebase()?;
+        }
+        let before = self.journal.worktree.clone().expect("bug: a rebase has a worktree");
+        let (_, commit) = self.head_commit()?;
+        let now = self.repo.with_objects(|objects| objects.tree_of(commit))?;
+        if now != before.files {
+            self.git.move_files(now, before.files)?;
+        }
+        self.git.read_index(before.index)?;
+        self.git.refresh_index(&index_path(&self.repo.paths.git_dir))?;
+        Ok(self.git.set_head(&before.head, &self.reason())?)
+    }
+
+    /// Brings files and index to where they belong, also if git was killed half-way through them.
+    fn complete_files(&self, prepared: &Prepared, way: Way) -> Result<(), ExecuteError> {
+        let Some(files) = prepared.files else { return Ok(()) };
+        if way == Way::Forward && prepared.index == crate::format::journal::IndexAfter::Installed {
+            self.install_index()?;
+        }
+        if files.from == files.to {
+            return Ok(());
+        }
+        let (from, to) = match way {
+            Way::Forward => (files.from, files.to),
+            Way::Back => (files.to, files.from),
+        };
+        self.git.complete_move(from, to)?;
+        Ok(())
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Way {
+    Forward,
+    Back,
+}
+
+fn target_value(target: Target) -> Option<Oid> {
+    match target {
+        Target::Set(new) => Some(new),
+        Target::Delete | Target::Keep => None,
+    }
+}

@@ -1,0 +1,187 @@
+//! Rewrites branches in memory: as many as possible with one process.
+
+use std::collections::BTreeSet;
+
+use lattice_model::id::Oid;
+use lattice_model::name::BranchName;
+use lattice_model::plan::{Place, Step};
+
+use crate::git::rewrite::{Picked, Replayed};
+
+use super::{ExecuteError, Executor};
+
+/// A branch's own commits, from the lowest, and where they go.
+#[derive(Debug, Clone)]
+pub(super) struct Rewrite {
+    pub(super) branch: BranchName,
+    pub(super) tip: Oid,
+    pub(super) fork: Oid,
+    pub(super) commits: Vec<Oid>,
+    onto: Place,
+}
+
+pub(super) enum Outcome {
+    Done,
+    Conflict { rewrite: Rewrite, onto: Oid },
+}
+
+impl Executor<'_> {
+    /// Computes the new tip of every branch that has none yet, until one conflicts.
+    pub(super) fn rewrite_remaining(&mut self) -> Result<Outcome, ExecuteError> {
+        loop {
+            let remaining = self.remaining();
+            let Some(first) = remaining.first() else { return Ok(Outcome::Done) };
+            let onto = self.place(&first.onto)?;
+            if first.commits.is_empty() {
+                self.journal.tips.insert(first.branch.clone(), onto);
+                continue;
+            }
+            let group = self.group(&remaining, onto)?;
+            let forks: BTreeSet<_> =
+                group.iter().filter(|rewrite| self.is_root(rewrite, &group)).map(|r| r.fork).collect();
+            let branches: Vec<_> = group.iter().map(|rewrite| rewrite.branch.clone()).collect();
+            let forks: Vec<_> = forks.into_iter().collect();
+            match self.git.replay(onto, &forks, &branches)? {
+                Replayed::Done(tips) => self.take(tips, &branches)?,
+                Replayed::Conflict if group.len() > 1 => {
+                    if let Some(conflict) = self.one_by_one(group)? {
+                        return Ok(conflict);
+                    }
+                }
+                Replayed::Conflict => return Ok(Outcome::Conflict { rewrite: first.clone(), onto }),
+                Replayed::Unsupported => {
+                    if let Some(conflict) = self.pick_all(remaining)? {
+                        return Ok(conflict);
+                    }
+                }
+            }
+        }
+    }
+
+    fn remaining(&self) -> Vec<Rewrite> {
+        let step = |step: &Step| match step {
+            Step::Rewrite { branch, tip, fork, commits, onto } if !self.journal.tips.contains_key(branch) => {
+                Some(Rewrite {
+                    branch: branch.clone(),
+                    tip: *tip,
+                    fork: *fork,
+                    commits: commits.clone(),
+                    onto: onto.clone(),
+                })
+            }
+            _ => None,
+        };
+        self.journal.plan.steps.iter().filter_map(step).collect()
+    }
+
+    /// Where a place is, now that earlier steps have results.
+    pub(super) fn place(&self, place: &Place) -> Result<Oid, ExecuteError> {
+        match place {
+            Place::Object(oid) => Ok(*oid),
+            Place::TipOf(branch) => self.tip_after(branch),
+        }
+    }
+
+    /// The tip that a branch has after the plan.
+    fn tip_after(&self, branch: &BranchName) -> Result<Oid, ExecuteError> {
+        if let Some(tip) = self.journal.tips.get(branch) {
+            return Ok(*tip);
+        }
+        let created = self.journal.plan.steps.iter().find_map(|step| match step {
+            Step::SetRef { name, to: Some(Place::Object(oid)), .. } if *name == branch.branch_ref() => Some(*oid),
+            _ => None,
+        });
+        created.ok_or_else(|| ExecuteError::JournalUnusable { reason: format!("{branch} has no new tip") })
+    }
+
+    /// The branches that one process can move: those that go to the same place, and those that
+    /// stand directly on one of them.
+    fn group(&self, remaining: &[Rewrite], onto: Oid) -> Result<Vec<Rewrite>, ExecuteError> {
+        let mut group: Vec<Rewrite> = Vec::new();
+        let mut own: BTreeSet<Oid> = BTreeSet::new();
+        let mut below: BTreeSet<Oid> = BTreeSet::new();
+        for rewrite in remaining.iter().filter(|rewrite| !rewrite.commits.is_empty()) {
+            let follows = self.follows(rewrite, &group);
+            let same_place = match &rewrite.onto {
+                Place::Object(at) => *at == onto,
+                Place::TipOf(branch) => self.journal.tips.get(branch) == Some(&onto),
+            };
+            // A fork that is another branch's own commit would hide that commit from the process.
+            let hides = own.contains(&rewrite.fork) || rewrite.commits.iter().any(|commit| below.contains(commit));
+            if follows || (same_place && !hides) {
+                own.extend(&rewrite.commits);
+                if !follows {
+                    below.insert(rewrite.fork);
+                }
+                group.push(rewrite.clone());
+            }
+        }
+        Ok(group)
+    }
+
+    fn follows(&self, rewrite: &Rewrite, group: &[Rewrite]) -> bool {
+        let Place::TipOf(parent) = &rewrite.onto else { return false };
+        group.iter().any(|below| below.branch == *parent && below.tip == rewrite.fork)
+    }
+
+    fn is_root(&self, rewrite: &Rewrite, group: &[Rewrite]) -> bool {
+        !self.follows(rewrite, group)
+    }
+
+    fn take(
+        &mut self,
+        tips: std::collections::BTreeMap<BranchName, Oid>,
+        branches: &[BranchName],
+    ) -> Result<(), ExecuteError> {
+        for branch in branches {
+            match tips.get(branch) {
+                Some(tip) => self.journal.tips.insert(branch.clone(), *tip),
+                None => return Err(self.moved_by_git()?),
+            };
+        }
+        Ok(())
+    }
+
+    /// A replay that prints nothing has done something else instead: newer versions of git move
+    /// the refs themselves by default.
+    fn moved_by_git(&self) -> Result<ExecuteError, ExecuteError> {
+        let read = self.repo.read_refs()?;
+        let touched = self.journal.plan.touched_refs();
+        let moved = touched.into_iter().filter(|touched| read.refs.get(&touched.name).copied() != touched.old);
+        let names: Vec<_> = moved.map(|touched| touched.name).collect();
+        if names.is_empty() {
+            return Ok(crate::git::GitError::unexpected("replay", "no line for a branch").into());
+        }
+        Ok(ExecuteError::GitMovedRefs { names })
+    }
+
+    /// Finds the branch that conflicts; the others are moved.
+    fn one_by_one(&mut self, group: Vec<Rewrite>) -> Result<Option<Outcome>, ExecuteError> {
+        for rewrite in group {
+            let onto = self.place(&rewrite.onto)?;
+            match self.git.replay(onto, &[rewrite.fork], std::slice::from_ref(&rewrite.branch))? {
+                Replayed::Done(tips) => self.take(tips, std::slice::from_ref(&rewrite.branch))?,
+                Replayed::Conflict | Replayed::Unsupported => return Ok(Some(Outcome::Conflict { rewrite, onto })),
+            }
+        }
+        Ok(None)
+    }
+
+    /// The slow way for a git without `replay`: commit by commit.
+    fn pick_all(&mut self, remaining: Vec<Rewrite>) -> Result<Option<Outcome>, ExecuteError> {
+        let committer = self.git.committer()?;
+        for rewrite in remaining {
+            let onto = self.place(&rewrite.onto)?;
+            let mut tip = onto;
+            for commit in &rewrite.commits {
+                let picked = self.repo.with_objects(|objects| self.git.pick(objects, *commit, tip, &committer))?;
+                match picked {
+                    Picked::Commit(new) => tip = new,
+                    Picked::Conflict => return Ok(Some(Outcome::Conflict { rewrite, onto })),
+                }
+            }
+            self.journal.tips.insert(rewrite.branch.clone(), tip);
+        }
+        Ok(None)
+    }
+}

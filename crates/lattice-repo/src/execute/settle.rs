@@ -1,0 +1,227 @@
+//! Second half of an execution: refs, files, HEAD and configuration move to prepared values.
+
+use lattice_model::id::ContentDigest;
+use lattice_model::plan::{Expected, OldFile, Step};
+
+use crate::durable;
+use crate::format::journal::{FileMove, IndexAfter, Prepared};
+use crate::git::GitError;
+use crate::git::transaction::{RefEdit, Target};
+use crate::ledger::ledger_ref;
+
+use super::error::io_error;
+use super::keep::keep_ref;
+use super::{ExecuteError, Executor};
+
+/// How often a reader's evidence may come between before we give up.
+const LEDGER_ATTEMPTS: usize = 5;
+
+impl Executor<'_> {
+    /// Moves everything. An error that is not `Incomplete` means that nothing has moved.
+    pub(super) fn apply(&mut self) -> Result<(), ExecuteError> {
+        match self.try_apply() {
+            Err(error) if error.leaves_nothing() && self.journal.paused => {
+                // The rebase is still there to go back to; what was prepared is not.
+                self.journal.prepared = None;
+                self.write_journal().map_err(ExecuteError::incomplete)?;
+                Err(error)
+            }
+            outcome => outcome,
+        }
+    }
+
+    fn try_apply(&mut self) -> Result<(), ExecuteError> {
+        self.flush()?;
+        self.record_intent()?;
+        let prepared = self.journal.prepared.clone().expect("bug: only what is prepared is applied");
+        // Files come first: git checks that nothing of the user's is in the way before it
+        // touches any of them, and if it is, no ref has moved yet.
+        self.move_files(&prepared)?;
+        if let Err(error) = self.move_refs(&prepared) {
+            self.move_files_back(&prepared).map_err(ExecuteError::incomplete)?;
+            return Err(error);
+        }
+        self.settle_rest(&prepared).map_err(ExecuteError::incomplete)
+    }
+
+    /// Records the intent. Someone may have recorded evidence since the ledger was read; then the
+    /// records are made again on top of it.
+    fn record_intent(&mut self) -> Result<(), ExecuteError> {
+        for _ in 0..LEDGER_ATTEMPTS {
+            let prepared = self.journal.prepared.clone().expect("bug: only what is prepared is applied");
+            let mut edits = vec![RefEdit {
+                name: keep_ref(&self.journal.op_id),
+                expected: Expected::Absent,
+                to: Target::Set(prepared.keep),
+            }];
+            let expected = Expected::from_option(prepared.ledger_before);
+            if !self.journal.intent_recorded {
+                edits.push(RefEdit { name: ledger_ref(), expected, to: Target::Set(prepared.intent) });
+            }
+            match self.transact(&edits) {
+                Ok(()) => {
+                    self.journal.intent_recorded = true;
+                    return Ok(());
+                }
+                Err(error) => {
+                    let tip = self.repo.read_refs()?.ledger;
+                    if tip == prepared.ledger_before {
+                        return Err(error.into());
+                    }
+                    self.prepare()?;
+                }
+            }
+        }
+        Err(GitError::unexpected("update-ref", "a ledger that never rests").into())
+    }
+
+    fn move_files(&self, prepared: &Prepared) -> Result<(), ExecuteError> {
+        if prepared.index == IndexAfter::Installed {
+            self.install_index()?;
+        }
+        let Some(files) = self.file_move(prepared)? else { return Ok(()) };
+        let moved = self.git.move_files(files.from, files.to);
+        moved.map_err(|error| match error {
+            GitError::Failed { stderr, .. } => ExecuteError::FilesInTheWay { detail: stderr.trim().to_owned() },
+            other => other.into(),
+        })
+    }
+
+    /// From where the files are now, which after a conflict is not where they were at first.
+    fn file_move(&self, prepared: &Prepared) -> Result<Option<FileMove>, ExecuteError> {
+        let Some(files) = prepared.files else { return Ok(None) };
+        let before = self.journal.worktree.as_ref().expect("bug: files move in a worktree");
+        let (_, commit) = self.head_commit()?;
+        let from = if commit == before.commit {
+            files.from
+        } else {
+            self.repo.with_objects(|objects| objects.tree_of(commit))?
+        };
+        Ok((from != files.to).then_some(FileMove { from, to: files.to }))
+    }
+
+    fn move_files_back(&self, prepared: &Prepared) -> Result<(), ExecuteError> {
+        if let Some(files) = self.file_move(prepared)? {
+            self.git.move_files(files.to, files.from)?;
+        }
+        self.restore_index_before(prepared)
+    }
+
+    /// Puts the index back that the operation found.
+    pub(super) fn restore_index_before(&self, prepared: &Prepared) -> Result<(), ExecuteError> {
+        match (prepared.index, &self.journal.worktree) {
+            (IndexAfter::Installed | IndexAfter::Restored(_), Some(before)) => Ok(self.git.read_index(before.index)?),
+            (IndexAfter::Stays, _) | (_, None) => Ok(()),
+        }
+    }
+
+    /// All refs of the plan in one transaction, with their old values, and those it depends on.
+    fn move_refs(&self, prepared: &Prepared) -> Result<(), ExecuteError> {
+        let mut edits = edits(prepared);
+        for step in &self.journal.plan.steps {
+            if let Step::Guard { name, expected } = step {
+                if name.as_str() != crate::ledger::LEDGER {
+                    edits.push(RefEdit { name: name.clone(), expected: *expected, to: Target::Keep });
+                }
+            }
+        }
+        if edits.is_empty() {
+            return Ok(());
+        }
+        let result = self.transact(&edits);
+        result.map_err(|error| self.blame(error, &edits))
+    }
+
+    /// Git refuses a transaction with one sentence; which ref it was is found by looking.
+    fn blame(&self, error: GitError, edits: &[RefEdit]) -> ExecuteError {
+        let Ok(read) = self.repo.read_refs() else { return error.into() };
+        let now = |edit: &RefEdit| read.refs.get(&edit.name).copied();
+        let moved_some = edits.iter().any(|edit| matches!(edit.to, Target::Set(new) if now(edit) == Some(new)));
+        if moved_some {
+            // A process that died in the middle of its commit moved some refs and not others.
+            return ExecuteError::from(error).incomplete();
+        }
+        match edits.iter().find(|edit| now(edit) != edit.expected.value()) {
+            Some(edit) => {
+                ExecuteError::RefMoved { name: edit.name.clone(), expected: edit.expected.value(), found: now(edit) }
+            }
+            None => error.into(),
+        }
+    }
+
+    /// What follows once the refs have moved: configuration, HEAD, index, left-over files.
+    pub(super) fn settle_rest(&self, prepared: &Prepared) -> Result<(), ExecuteError> {
+        self.write_config(prepared)?;
+        if let Some(head) = &prepared.head_after {
+            let current = self.head_commit().map(|(head, _)| head);
+            if current.ok().as_ref() != Some(head) {
+                self.git.set_head(head, &self.reason())?;
+            }
+        }
+        if let IndexAfter::Restored(tree) = prepared.index {
+            self.git.read_index(tree)?;
+            self.git.refresh_index(&crate::git::worktree::index_path(&self.repo.paths.git_dir))?;
+        }
+        for step in &self.journal.plan.steps {
+            if let Step::RemoveLock { path, size } = step {
+                self.remove_lock(path, *size)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn write_config(&self, prepared: &Prepared) -> Result<(), ExecuteError> {
+        let Some(change) = &prepared.config else { return Ok(()) };
+        let path = self.repo.config_path();
+        let keeps = self
+            .journal
+            .plan
+            .steps
+            .iter()
+            .any(|step| matches!(step, Step::WriteConfig { old: OldFile::KeptBeside, .. }));
+        if keeps && path.symlink_metadata().is_ok() && !self.config_is(change.new.as_deref()) {
+            let name = format!("config.toml.replaced-{}", self.journal.op_id);
+            durable::set_aside(&path, &name).map_err(io_error("set the configuration aside"))?;
+        }
+        match &change.new {
+            Some(text) => durable::write(&path, text.as_bytes()).map_err(io_error("write the configuration")),
+            None => durable::remove(&path).map_err(io_error("remove the configuration")),
+        }
+    }
+
+    fn config_is(&self, text: Option<&str>) -> bool {
+        let found = durable::read(&self.repo.config_path(), crate::format::config::SIZE_LIMIT).unwrap_or(None);
+        found.as_deref().map(ContentDigest::of) == text.map(|text| ContentDigest::of(text.as_bytes()))
+    }
+
+    /// Removes a lock file if it is still the one that was reported.
+    fn remove_lock(&self, path: &str, size: u64) -> Result<(), ExecuteError> {
+        let path = self.repo.paths.common_dir.join(path);
+        let same = path.symlink_metadata().is_ok_and(|found| found.len() == size);
+        if same { durable::remove(&path).map_err(io_error("remove the lock file")) } else { Ok(()) }
+    }
+
+    /// Records success. If evidence came between, the record goes on top of it.
+    pub(super) fn record_committed(&self, prepared: &Prepared) -> Result<(), ExecuteError> {
+        let mut edits = vec![RefEdit {
+            name: ledger_ref(),
+            expected: Expected::At(prepared.intent),
+            to: Target::Set(prepared.committed),
+        }];
+        let pending = if self.journal.paused { self.pending()? } else { None };
+        if let Some(pending) = pending {
+            edits.push(RefEdit { name: self.pending_ref(), expected: Expected::At(pending), to: Target::Delete });
+        }
+        let recorded = self.transact(&edits);
+        recorded.map_err(|error| ExecuteError::from(error).incomplete())
+    }
+}
+
+pub(super) fn edits(prepared: &Prepared) -> Vec<RefEdit> {
+    let edit = |edit: &crate::format::journal::Edit| RefEdit {
+        name: edit.name.clone(),
+        expected: Expected::from_option(edit.old),
+        to: edit.new.map_or(Target::Delete, Target::Set),
+    };
+    prepared.edits.iter().map(edit).collect()
+}

@@ -1,0 +1,65 @@
+//! The fingerprint: one hash over every ref value that Lattice depends on.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use lattice_model::event::RefChange;
+use lattice_model::id::{ContentDigest, Fingerprint, Oid};
+use lattice_model::name::{BranchName, RefName};
+
+/// Name of the entry for the configuration, which is no ref.
+const CONFIG: &str = "lattice/config.toml";
+
+/// The values that the fingerprint covers: trunk, tracked branches, their metadata, the configuration.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Covered {
+    refs: BTreeMap<RefName, Oid>,
+    config: Option<ContentDigest>,
+}
+
+impl Covered {
+    /// Picks from all branch and metadata refs.
+    pub(crate) fn new(
+        refs: &BTreeMap<RefName, Oid>,
+        trunk: Option<&BranchName>,
+        config: Option<ContentDigest>,
+    ) -> Self {
+        let tracked: BTreeSet<_> = refs.keys().filter_map(RefName::as_metadata_of).collect();
+        let covers = |name: &RefName| {
+            let branch = name.as_branch();
+            name.as_metadata_of().is_some()
+                || branch.as_ref().is_some_and(|branch| Some(branch) == trunk || tracked.contains(branch))
+        };
+        let refs = refs.iter().filter(|(name, _)| covers(name)).map(|(name, oid)| (name.clone(), *oid)).collect();
+        Self { refs, config }
+    }
+
+    /// One line per entry, sorted by name: `<value> <name>`. The ledger stores this text.
+    pub(crate) fn text(&self) -> String {
+        let mut lines: BTreeMap<&str, String> =
+            self.refs.iter().map(|(name, oid)| (name.as_str(), oid.to_string())).collect();
+        if let Some(config) = &self.config {
+            lines.insert(CONFIG, config.to_string());
+        }
+        lines.iter().map(|(name, value)| format!("{value} {name}\n")).collect()
+    }
+
+    pub(crate) fn fingerprint(&self) -> Fingerprint {
+        Fingerprint::of(self.text().as_bytes())
+    }
+
+    /// What changed since the text that the ledger stored.
+    pub(crate) fn changes_since(&self, stored: &str) -> Vec<RefChange> {
+        let parse = |line: &str| {
+            let (value, name) = line.split_once(' ')?;
+            Some((RefName::new(name).ok()?, Oid::new(value).ok()?))
+        };
+        let old: BTreeMap<_, _> = stored.lines().filter_map(parse).collect();
+        let names: BTreeSet<_> = old.keys().chain(self.refs.keys()).collect();
+        let change = |name: &RefName| RefChange {
+            name: name.clone(),
+            old: old.get(name).copied(),
+            new: self.refs.get(name).copied(),
+        };
+        names.into_iter().map(change).filter(|change| change.old != change.new).collect()
+    }
+}

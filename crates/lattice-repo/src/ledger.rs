@@ -1,0 +1,190 @@
+//! The ledger: appends events and reads them. Evidence, never authority.
+
+use lattice_model::event::{Category, Detail, Event, Origin, RefChange};
+use lattice_model::id::{Fingerprint, Oid, OpId};
+use lattice_model::name::RefName;
+use lattice_model::plan::Expected;
+use lattice_model::snapshot::{LedgerReading, Snapshot};
+use lattice_model::time::Timestamp;
+
+use crate::Repo;
+use crate::format;
+use crate::git::GitError;
+use crate::git::transaction::{RefEdit, Target};
+
+pub(crate) const LEDGER: &str = "refs/lattice/event-log";
+
+/// How often a divergence may be reported anew before the oldest report is forgotten.
+const OBSERVED_LIMIT: usize = 16;
+
+/// An event with the commit that holds it; `Err` says why a record cannot be read.
+pub type LedgerEntry = (Oid, Result<Event, String>);
+
+/// What a new event carries that the chain does not determine.
+pub(crate) struct NewEvent {
+    pub(crate) category: Category,
+    pub(crate) op: OpId,
+    pub(crate) command: String,
+    pub(crate) origin: Origin,
+    pub(crate) at: Timestamp,
+    pub(crate) refs: Vec<RefChange>,
+    pub(crate) before: Fingerprint,
+    pub(crate) after: Option<Fingerprint>,
+    pub(crate) plan: Option<lattice_model::id::ContentDigest>,
+    pub(crate) detail: Detail,
+}
+
+pub(crate) fn ledger_ref() -> RefName {
+    RefName::new(LEDGER).expect("a constant name")
+}
+
+impl NewEvent {
+    /// The event as it follows the newest one.
+    pub(crate) fn following(self, last: Option<&Event>) -> Event {
+        let mut committed = last.and_then(|last| last.committed.clone());
+        let mut observed = last.map(|last| last.observed.clone()).unwrap_or_default();
+        match self.category {
+            Category::Committed | Category::DoctorApplied => {
+                committed = self.after.clone();
+                observed.clear();
+            }
+            Category::DivergenceObserved => {
+                observed.extend(self.after.clone());
+                if observed.len() > OBSERVED_LIMIT {
+                    observed.remove(0);
+                }
+            }
+            Category::IntentRecorded | Category::Aborted | Category::DoctorProposed => {}
+        }
+        Event {
+            seq: last.map_or(1, |last| last.seq + 1),
+            category: self.category,
+            op: self.op,
+            command: self.command,
+            origin: self.origin,
+            at: self.at,
+            refs: self.refs,
+            before: self.before,
+            after: self.after,
+            committed,
+            observed,
+            plan: self.plan,
+            detail: self.detail,
+        }
+    }
+}
+
+/// The newest event of a reading.
+pub(crate) fn last_event(reading: &LedgerReading) -> Option<&Event> {
+    match reading {
+        LedgerReading::Tip { event, .. } => Some(event),
+        LedgerReading::Absent | LedgerReading::Damaged { .. } => None,
+    }
+}
+
+impl Repo {
+    /// Records that the repository was changed outside of Lattice, once per state. Needs no lock.
+    pub fn record_divergence(
+        &self,
+        snapshot: &Snapshot,
+        command: &str,
+        op: OpId,
+        now: &Timestamp,
+    ) -> Result<(), GitError> {
+        let (Some(divergence), LedgerReading::Tip { event, .. }) = (&snapshot.divergence, &snapshot.ledger) else {
+            return Ok(());
+        };
+        if event.observed.contains(&divergence.current) {
+            return Ok(());
+        }
+        self.append(
+            &snapshot.ledger,
+            NewEvent {
+                category: Category::DivergenceObserved,
+                op,
+                command: command.to_owned(),
+                origin: Origin::User,
+                at: now.clone(),
+                refs: divergence.changes.clone(),
+                before: divergence.prior.clone(),
+                after: Some(divergence.current.clone()),
+                plan: None,
+                detail: Detail::default(),
+            },
+        )
+    }
+
+    /// Records which fixes doctor offered, unless the newest event says so already.
+    pub fn record_proposal(
+        &self,
+        snapshot: &Snapshot,
+        detail: Detail,
+        op: OpId,
+        now: &Timestamp,
+    ) -> Result<(), GitError> {
+        let repeats = |last: &Event| last.category == Category::DoctorProposed && last.detail == detail;
+        if last_event(&snapshot.ledger).is_some_and(repeats) {
+            return Ok(());
+        }
+        self.append(
+            &snapshot.ledger,
+            NewEvent {
+                category: Category::DoctorProposed,
+                op,
+                command: "doctor".to_owned(),
+                origin: Origin::Doctor,
+                at: now.clone(),
+                refs: Vec::new(),
+                before: snapshot.fingerprint.clone(),
+                after: None,
+                plan: None,
+                detail,
+            },
+        )
+    }
+
+    /// Appends one event to the tip that was read. Whoever lost a race has nothing to add:
+    /// the winner saw the same repository.
+    pub(crate) fn append(&self, tip: &LedgerReading, event: NewEvent) -> Result<(), GitError> {
+        let event = event.following(last_event(tip));
+        let (parent, tree) = match tip {
+            LedgerReading::Absent => (None, None),
+            LedgerReading::Tip { commit, tree, .. } => (Some(*commit), Some(*tree)),
+            LedgerReading::Damaged { commit, .. } => (Some(*commit), None),
+        };
+        let tree = match tree {
+            Some(tree) => tree,
+            None => self.git.empty_tree()?,
+        };
+        let who = format!("Lattice <lattice@localhost> {} +0000", event.at.unix_seconds());
+        let parents = parent.map(|parent| format!("parent {parent}\n")).unwrap_or_default();
+        let message = format::event::render(&event);
+        let content = format!("tree {tree}\n{parents}author {who}\ncommitter {who}\n\n{message}");
+        let commit = self.git.write_commit(content.into_bytes())?;
+        let edit = RefEdit { name: ledger_ref(), expected: Expected::from_option(parent), to: Target::Set(commit) };
+        self.git.update_refs(&[edit], "lattice: evidence", commit.hex_len())
+    }
+
+    /// The tip as it is now.
+    pub(crate) fn ledger_tip(&self) -> Result<LedgerReading, GitError> {
+        let listing = self.git.list_refs(&[LEDGER])?;
+        self.read_ledger_tip(listing.refs.first().map(|listed| listed.oid))
+    }
+
+    /// The events, newest first, at most `limit` of them.
+    pub fn events(&self, limit: Option<usize>) -> Result<Vec<LedgerEntry>, GitError> {
+        let listing = self.git.list_refs(&[LEDGER])?;
+        let Some(tip) = listing.refs.first().map(|listed| listed.oid) else { return Ok(Vec::new()) };
+        let records = self.git.messages(tip, limit)?;
+        Ok(records
+            .into_iter()
+            .map(|record| {
+                let event = match record.parents {
+                    0 | 1 => format::event::parse(&record.message).map_err(|error| error.to_string()),
+                    _ => Err("it is a merge".to_owned()),
+                };
+                (record.commit, event)
+            })
+            .collect())
+    }
+}

@@ -1,0 +1,319 @@
+//! Repository to snapshot, with at most three git processes for any number of branches.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::thread;
+
+use lattice_model::event::RefChange;
+use lattice_model::history::{Ancestry, History};
+use lattice_model::id::Oid;
+use lattice_model::name::{BranchName, RefName};
+use lattice_model::settings::Settings;
+use lattice_model::snapshot::{
+    Completeness, ConfigReading, Context, Divergence, Head, Holder, LedgerReading, MetadataProblem, MetadataReading,
+    OpStateReading, Recorded, Snapshot, UnusableRef, WorkingCopy,
+};
+use lattice_model::time::Timestamp;
+
+use crate::Repo;
+use crate::durable;
+use crate::fingerprint::Covered;
+use crate::format;
+use crate::git::GitError;
+use crate::git::commits::RawCommit;
+use crate::git::refs::Listing;
+use crate::git::worktree::{self, HeadName};
+use crate::ledger::LEDGER;
+use crate::lock;
+
+/// Which facts a command needs beyond those that every scan gives.
+#[derive(Debug, Clone)]
+pub struct ScanRequest {
+    pub working_copy: ReadWorkingCopy,
+    pub now: Timestamp,
+    /// The user's own options, which the repository's override.
+    pub defaults: Settings,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ReadWorkingCopy {
+    No,
+    Yes,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum ScanError {
+    #[error(transparent)]
+    Git(#[from] GitError),
+}
+
+/// All branch and metadata refs, sorted into what can be used and what cannot.
+#[derive(Debug, Default)]
+pub(crate) struct RefsRead {
+    pub(crate) refs: BTreeMap<RefName, Oid>,
+    pub(crate) worktrees: BTreeMap<BranchName, PathBuf>,
+    pub(crate) ledger: Option<Oid>,
+    pub(crate) unusable: Vec<UnusableRef>,
+    pub(crate) warnings: Vec<String>,
+}
+
+impl Repo {
+    /// Reads the repository. Changes nothing.
+    pub fn scan(&self, request: &ScanRequest) -> Result<Snapshot, ScanError> {
+        let mut settings = request.defaults.clone();
+        let config = self.read_config(&mut settings);
+        let read = self.read_refs()?;
+        let branches: BTreeMap<_, _> = read.refs.iter().filter_map(|(n, oid)| Some((n.as_branch()?, *oid))).collect();
+        let trunk = settings.trunk.as_ref().and_then(|trunk| branches.get(trunk)).copied();
+        let tips: BTreeSet<Oid> =
+            read.refs.keys().filter_map(RefName::as_metadata_of).filter_map(|b| branches.get(&b).copied()).collect();
+        // The two processes answer independent questions; on two cores they overlap.
+        let git = &self.git;
+        let (metadata, parents) = thread::scope(|scope| {
+            let walk = scope.spawn(move || git.parents_of(tips, trunk));
+            let metadata = self.read_metadata(&read);
+            (metadata, walk.join().expect("bug: reading history does not panic"))
+        });
+        let (metadata, mut warnings) = (metadata?, read.warnings.clone());
+        let parents = parents.or_else(|error| degraded(error, &mut warnings))?;
+        let covered = Covered::new(&read.refs, settings.trunk.as_ref(), config.digest().cloned());
+        let op_state = self.read_op_state();
+        let ledger = self.read_ledger_tip(read.ledger)?;
+        let divergence = match op_state {
+            OpStateReading::Absent => self.divergence(&ledger, &covered)?,
+            OpStateReading::Present(_) | OpStateReading::Damaged { .. } => None,
+        };
+        let recorded = self.recorded(&ledger, divergence.as_ref())?;
+        let tracked: Vec<_> = metadata.keys().collect();
+        let stale_locks = worktree::stale_locks(&self.paths, &tracked, &request.now);
+        let mut snapshot = Snapshot {
+            repository: self.paths.clone(),
+            head: self.read_head(&branches)?,
+            config,
+            settings,
+            worktrees: read.worktrees,
+            unusable: read.unusable,
+            history: History::new(parents),
+            op_state,
+            git_operation: self.git.operation(&self.paths)?,
+            working_copy: self.read_working_copy(request.working_copy),
+            ledger,
+            completeness: self.completeness(),
+            stale_locks,
+            warnings,
+            fingerprint: covered.fingerprint(),
+            divergence,
+            recorded,
+            branches,
+            metadata,
+        };
+        let answers = self.settle_bases(&snapshot)?;
+        snapshot.history = snapshot.history.with_ancestry(answers);
+        Ok(snapshot)
+    }
+
+    pub(crate) fn read_config(&self, settings: &mut Settings) -> ConfigReading {
+        match durable::read(&self.config_path(), format::config::SIZE_LIMIT) {
+            Ok(None) => ConfigReading::Absent,
+            Ok(Some(bytes)) => format::config::parse(&bytes, settings),
+            Err(error) => {
+                ConfigReading::Invalid { digest: lattice_model::id::ContentDigest::of(b""), reason: error.to_string() }
+            }
+        }
+    }
+
+    pub(crate) fn read_refs(&self) -> Result<RefsRead, GitError> {
+        let listing = self.git.list_refs(&["refs/heads/", "refs/branch-metadata/", LEDGER])?;
+        Ok(sort_refs(listing))
+    }
+
+    fn read_metadata(&self, read: &RefsRead) -> Result<BTreeMap<BranchName, MetadataReading>, GitError> {
+        let found: Vec<_> = read.refs.iter().filter_map(|(name, oid)| Some((name.as_metadata_of()?, *oid))).collect();
+        if found.is_empty() {
+            return Ok(BTreeMap::new());
+        }
+        self.with_objects(|objects| {
+            let names: Vec<_> = found.iter().map(|(_, oid)| oid.to_string()).collect();
+            let infos = objects.info(&names)?;
+            let mut readings = BTreeMap::new();
+            let mut wanted = Vec::new();
+            for ((branch, oid), info) in found.iter().zip(infos) {
+                let problem = match info {
+                    None => MetadataProblem::Missing(*oid),
+                    Some(info) if info.kind != "blob" => MetadataProblem::NotABlob(info.kind),
+                    Some(info) if info.size > format::metadata::SIZE_LIMIT => {
+                        MetadataProblem::TooLarge { size: info.size, limit: format::metadata::SIZE_LIMIT }
+                    }
+                    Some(_) => {
+                        wanted.push((branch, *oid));
+                        continue;
+                    }
+                };
+                readings.insert(branch.clone(), MetadataReading { oid: *oid, content: Err(problem) });
+            }
+            let names: Vec<_> = wanted.iter().map(|(_, oid)| oid.to_string()).collect();
+            for ((branch, oid), bytes) in wanted.into_iter().zip(objects.contents(&names)?) {
+                let content = match bytes {
+                    Some(bytes) => format::metadata::parse(&bytes, branch, oid.hex_len()),
+                    None => Err(MetadataProblem::Missing(oid)),
+                };
+                readings.insert(branch.clone(), MetadataReading { oid, content });
+            }
+            Ok(readings)
+        })
+    }
+
+    fn read_head(&self, branches: &BTreeMap<BranchName, Oid>) -> Result<Head, GitError> {
+        Ok(match self.git.head(&self.paths.git_dir)? {
+            HeadName::Commit(commit) => Head::Detached(commit),
+            HeadName::Unreadable(text) => Head::Unusable(text.escape_debug().to_string()),
+            HeadName::Ref(name) => match RefName::new(name.clone()).ok().and_then(|name| name.as_branch()) {
+                None => Head::Unusable(name.escape_debug().to_string()),
+                Some(branch) => match branches.get(&branch) {
+                    Some(tip) => Head::Branch { name: branch, tip: *tip },
+                    None => Head::Unborn(branch.to_string()),
+                },
+            },
+        })
+    }
+
+    pub(crate) fn read_op_state(&self) -> OpStateReading {
+        let damaged = |reason: String| OpStateReading::Damaged { reason };
+        match durable::read(&self.op_state_path(), format::op_state::SIZE_LIMIT) {
+            Ok(None) => OpStateReading::Absent,
+            Err(error) => damaged(error.to_string()),
+            Ok(Some(bytes)) => {
+                let holder = if lock::is_held(&self.lock_path()) { Holder::Alive } else { Holder::Gone };
+                match format::op_state::parse(&bytes, holder) {
+                    Ok(state) => OpStateReading::Present(state),
+                    Err(error) => damaged(error.to_string()),
+                }
+            }
+        }
+    }
+
+    fn read_working_copy(&self, wanted: ReadWorkingCopy) -> WorkingCopy {
+        match (self.paths.context, wanted) {
+            (Context::Bare, _) => WorkingCopy::None,
+            (Context::Normal | Context::Worktree, ReadWorkingCopy::No) => WorkingCopy::NotRead,
+            (Context::Normal | Context::Worktree, ReadWorkingCopy::Yes) => self.git.status(),
+        }
+    }
+
+    fn completeness(&self) -> Completeness {
+        if worktree::is_shallow(&self.paths.common_dir) { Completeness::Shallow } else { Completeness::Complete }
+    }
+
+    pub(crate) fn read_ledger_tip(&self, tip: Option<Oid>) -> Result<LedgerReading, GitError> {
+        let Some(commit) = tip else { return Ok(LedgerReading::Absent) };
+        let bytes = self.with_objects(|objects| objects.contents(&[commit.to_string()]))?.pop().flatten();
+        let damaged = |reason: &str| Ok(LedgerReading::Damaged { commit, reason: reason.to_owned() });
+        let Some(bytes) = bytes else { return damaged("the object is missing") };
+        let Some(raw) = RawCommit::parse(&bytes) else { return damaged("it is no commit") };
+        if raw.parents.len() > 1 {
+            return damaged("it is a merge");
+        }
+        match format::event::parse(&raw.message) {
+            Ok(event) => Ok(LedgerReading::Tip { commit, tree: raw.tree, event: Box::new(event) }),
+            Err(error) => damaged(&error.to_string()),
+        }
+    }
+
+    fn divergence(&self, ledger: &LedgerReading, covered: &Covered) -> Result<Option<Divergence>, GitError> {
+        let LedgerReading::Tip { commit, event, .. } = ledger else { return Ok(None) };
+        let current = covered.fingerprint();
+        let Some(prior) = event.committed.clone().filter(|prior| *prior != current) else { return Ok(None) };
+        let stored = self.with_objects(|objects| objects.contents(&[format!("{commit}:refs")]))?.pop().flatten();
+        let stored = stored.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default();
+        Ok(Some(Divergence { prior, current, changes: covered.changes_since(&stored) }))
+    }
+
+    /// What the ledger last saw of the branches that changed, as far as it still exists.
+    fn recorded(
+        &self,
+        ledger: &LedgerReading,
+        divergence: Option<&Divergence>,
+    ) -> Result<BTreeMap<BranchName, Recorded>, GitError> {
+        let (LedgerReading::Tip { commit, .. }, Some(divergence)) = (ledger, divergence) else {
+            return Ok(BTreeMap::new());
+        };
+        let olds: Vec<(&RefChange, Oid)> =
+            divergence.changes.iter().filter_map(|change| Some((change, change.old?))).collect();
+        let names: Vec<_> = olds.iter().map(|(_, oid)| oid.to_string()).collect();
+        let infos = self.with_objects(|objects| objects.info(&names))?;
+        let mut recorded: BTreeMap<BranchName, Recorded> = BTreeMap::new();
+        for ((change, oid), info) in olds.into_iter().zip(infos) {
+            let kind = info.map(|info| info.kind);
+            let new = || Recorded { event: *commit, tip: None, metadata: None };
+            if let (Some(branch), Some("commit")) = (change.name.as_branch(), kind.as_deref()) {
+                recorded.entry(branch).or_insert_with(new).tip = Some(oid);
+            }
+            if let (Some(branch), Some("blob")) = (change.name.as_metadata_of(), kind.as_deref()) {
+                let bytes = self.with_objects(|objects| objects.contents(&[oid.to_string()]))?.pop().flatten();
+                let read = bytes.and_then(|bytes| format::metadata::parse(&bytes, &branch, oid.hex_len()).ok());
+                recorded.entry(branch).or_insert_with(new).metadata = read.map(|metadata| (oid, metadata));
+            }
+        }
+        Ok(recorded)
+    }
+
+    /// Asks git about bases that the commits of the stacks do not settle.
+    fn settle_bases(&self, snapshot: &Snapshot) -> Result<BTreeMap<(Oid, Oid), Ancestry>, GitError> {
+        let unsettled = |branch: &BranchName| snapshot.position(branch).is_some_and(|at| at.base.is_none());
+        let pairs: BTreeSet<_> =
+            snapshot.tracked().filter(|(m, _)| unsettled(&m.name)).map(|(m, tip)| (m.base, tip)).collect();
+        if pairs.is_empty() {
+            return Ok(BTreeMap::new());
+        }
+        let names: Vec<_> = pairs.iter().map(|(base, _)| base.to_string()).collect();
+        let infos = self.with_objects(|objects| objects.info(&names))?;
+        let mut answers = BTreeMap::new();
+        for ((base, tip), info) in pairs.into_iter().zip(infos) {
+            let known = info.is_some_and(|info| info.kind == "commit");
+            let answer =
+                if known { self.git.ancestry(base, tip).unwrap_or(Ancestry::Missing) } else { Ancestry::Missing };
+            answers.insert((base, tip), answer);
+        }
+        Ok(answers)
+    }
+}
+
+fn sort_refs(listing: Listing) -> RefsRead {
+    let mut read = RefsRead { warnings: listing.warnings, ..RefsRead::default() };
+    for listed in listing.refs {
+        if listed.name == LEDGER.as_bytes() {
+            read.ledger = Some(listed.oid);
+            continue;
+        }
+        let name = String::from_utf8(listed.name.clone()).map_err(|_| "its name is not UTF-8 text".to_owned());
+        let name = name.and_then(|name| RefName::new(name).map_err(|error| error.to_string()));
+        let usable = name.and_then(|name| match (name.as_branch(), name.as_metadata_of()) {
+            (None, None) => Err("its name would be mistaken for an option or for HEAD".to_owned()),
+            (branch, _) => Ok((name, branch)),
+        });
+        match usable {
+            Err(reason) => {
+                let shown = String::from_utf8_lossy(&listed.name).escape_debug().to_string();
+                read.unusable.push(UnusableRef { name: shown, reason });
+            }
+            Ok((name, branch)) => {
+                if let (Some(branch), Some(path)) = (branch, listed.worktree) {
+                    read.worktrees.insert(branch, path);
+                }
+                read.refs.insert(name, listed.oid);
+            }
+        }
+    }
+    read
+}
+
+/// A history that cannot be walked leaves the branches without positions, and says so.
+fn degraded(error: GitError, warnings: &mut Vec<String>) -> Result<BTreeMap<Oid, Vec<Oid>>, GitError> {
+    match error {
+        GitError::Failed { stderr, .. } => {
+            warnings.push(stderr.trim().to_owned());
+            Ok(BTreeMap::new())
+        }
+        other => Err(other),
+    }
+}

@@ -1,0 +1,93 @@
+//! Postconditions: an operation is a success only if a new scan says so.
+
+use lattice_model::doctor;
+use lattice_model::history::Ancestry;
+use lattice_model::issue::{Issue, IssueKind};
+use lattice_model::plan::{Plan, Step};
+use lattice_model::settings::Settings;
+use lattice_model::snapshot::Snapshot;
+use lattice_model::time::Timestamp;
+
+use crate::format::journal::Prepared;
+use crate::scan::{ReadWorkingCopy, ScanRequest};
+
+pub(crate) fn scan_request(settings: &Settings, now: &Timestamp) -> ScanRequest {
+    let mut defaults = settings.clone();
+    // The configuration may have been removed; what it said must not survive it.
+    defaults.trunk = None;
+    ScanRequest { working_copy: ReadWorkingCopy::No, now: now.clone(), defaults }
+}
+
+/// Everything in `snapshot` that contradicts what the plan promised.
+pub(crate) fn problems(snapshot: &Snapshot, plan: &Plan, prepared: &Prepared) -> Vec<String> {
+    let mut problems = Vec::new();
+    for edit in &prepared.edits {
+        let found = match (edit.name.as_branch(), edit.name.as_metadata_of()) {
+            (Some(branch), _) => snapshot.tip(&branch),
+            (None, Some(branch)) => snapshot.metadata.get(&branch).map(|reading| reading.oid),
+            (None, None) => edit.new,
+        };
+        if found != edit.new {
+            let shown = |oid: Option<lattice_model::id::Oid>| oid.map_or("absent".to_owned(), |oid| oid.to_string());
+            problems.push(format!("{} is {}, not {}", edit.name, shown(found), shown(edit.new)));
+        }
+    }
+    if let Some(head) = &prepared.head_after {
+        if snapshot.head.value().as_ref() != Some(head) {
+            problems.push("HEAD is not where the plan puts it".to_owned());
+        }
+    }
+    if problems.is_empty() && snapshot.fingerprint != prepared.after {
+        problems.push("refs that the plan does not name have changed meanwhile".to_owned());
+    }
+    problems.extend(positions(snapshot, plan));
+    problems.extend(structure(snapshot, plan));
+    problems
+}
+
+/// Rewritten branches stand on their parents.
+fn positions(snapshot: &Snapshot, plan: &Plan) -> Vec<String> {
+    let mut problems = Vec::new();
+    for step in &plan.steps {
+        let Step::Rewrite { branch, commits, .. } = step else { continue };
+        let Some(position) = snapshot.position(branch) else {
+            problems.push(format!("{branch} is no longer tracked"));
+            continue;
+        };
+        if position.base != Some(Ancestry::Ancestor) || snapshot.needs_restack(branch) {
+            problems.push(format!("{branch} does not stand on its parent"));
+        }
+        if position.commits.len() != commits.len() {
+            problems.push(format!("{branch} has {} commits, not {}", position.commits.len(), commits.len()));
+        }
+    }
+    problems
+}
+
+/// No branch whose metadata the plan wrote is in a state that would gate the next command.
+fn structure(snapshot: &Snapshot, plan: &Plan) -> Vec<String> {
+    let written: Vec<_> = plan
+        .steps
+        .iter()
+        .filter_map(|step| match step {
+            Step::SetMetadata { branch, .. } => Some(branch.to_string()),
+            _ => None,
+        })
+        .collect();
+    let concerns = |issue: &&Issue| {
+        let branch = issue.evidence.get("branch").and_then(|values| values.first());
+        branch.is_some_and(|branch| written.contains(branch))
+            && matches!(
+                issue.kind,
+                IssueKind::MetadataUnreadable
+                    | IssueKind::ParentMissing
+                    | IssueKind::BaseMissing
+                    | IssueKind::BaseNotAncestor
+            )
+    };
+    // A repair of one defect may leave others; only those that the plan itself wrote count.
+    if plan.command == "doctor" {
+        return Vec::new();
+    }
+    doctor::diagnose(snapshot).iter().filter(concerns).map(|issue| issue.summary.clone()).collect()
+}
