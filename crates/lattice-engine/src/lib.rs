@@ -19,7 +19,8 @@ pub use doctor::{Applied, ChosenFix};
 pub use error::EngineError;
 pub use lattice_repo::{
     Aborted, CommitLine, ConfigEditError, DiffShape, ExecuteError, GitError, GitProgram, INSIDE_OPERATION, LedgerEntry,
-    LockError, LockHolder as Holder, Paused, ReadWorkingCopy as WorkingCopyNeed, edit_setting,
+    LockError, LockHolder as Holder, Paused, ReadWorkingCopy as WorkingCopyNeed, ScanError, edit_setting,
+    list_settings, read_setting, user_settings,
 };
 pub use lifecycle::{Mode, Outcome};
 pub use operations::{Operation, OperationState, Pick};

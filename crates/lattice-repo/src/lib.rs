@@ -18,7 +18,7 @@ use lattice_model::snapshot::Repository;
 
 pub use durable::ReadError;
 pub use execute::{Aborted, ExecuteError, Executed, OperationRequest, Paused};
-pub use format::{ConfigEditError, edit_setting};
+pub use format::{ConfigEditError, edit_setting, list_settings, read_setting, user_settings};
 pub use git::error::GitError;
 pub use git::process::{GitProgram, INSIDE_OPERATION};
 pub use ledger::LedgerEntry;

@@ -32,10 +32,10 @@ pub(crate) fn problems(snapshot: &Snapshot, plan: &Plan, prepared: &Prepared) ->
             problems.push(format!("{} is {}, not {}", edit.name, shown(found), shown(edit.new)));
         }
     }
-    if let Some(head) = &prepared.head_after {
-        if snapshot.head.value().as_ref() != Some(head) {
-            problems.push("HEAD is not where the plan puts it".to_owned());
-        }
+    if let Some(head) = &prepared.head_after
+        && snapshot.head.value().as_ref() != Some(head)
+    {
+        problems.push("HEAD is not where the plan puts it".to_owned());
     }
     if problems.is_empty() && snapshot.fingerprint != prepared.after {
         problems.push("refs that the plan does not name have changed meanwhile".to_owned());

@@ -1,6 +1,16 @@
 //! The `lattice` program: arguments to request to outcome to text or JSON.
 
+mod app;
+mod cli;
+mod commands;
+mod dispatch;
+mod error;
+mod output;
+mod prompt;
+
+use std::process::ExitCode;
+
 /// Runs the program with the arguments of this process.
-pub fn main() -> std::process::ExitCode {
-    std::process::ExitCode::SUCCESS
+pub fn main() -> ExitCode {
+    dispatch::main()
 }

@@ -38,11 +38,11 @@ fn unreadable(snapshot: &Snapshot, branch: &BranchName, oid: Oid, problem: &Meta
         format!("the metadata of `{branch}` cannot be used: {problem}"),
         facts,
     );
-    if let Some(recorded) = snapshot.recorded.get(branch) {
-        if let Some((old, _)) = recorded.metadata.as_ref().filter(|(old, _)| *old != oid) {
-            let summary = format!("put back the metadata that the ledger saw last ({})", old.short());
-            issue = issue.fix("restore-metadata", summary, set(branch, Expected::At(oid), Some(*old)));
-        }
+    if let Some(recorded) = snapshot.recorded.get(branch)
+        && let Some((old, _)) = recorded.metadata.as_ref().filter(|(old, _)| *old != oid)
+    {
+        let summary = format!("put back the metadata that the ledger saw last ({})", old.short());
+        issue = issue.fix("restore-metadata", summary, set(branch, Expected::At(oid), Some(*old)));
     }
     issue.fix("remove-metadata", format!("stop tracking {branch}"), set(branch, Expected::At(oid), None))
 }

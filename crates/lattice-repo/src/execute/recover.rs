@@ -95,10 +95,10 @@ impl Executor<'_> {
             if let Some(what) = stage {
                 self.git.stage(&index_path(&git_dir), what).map_err(|error| ExecuteError::from(error).incomplete())?;
             }
-            if let WorkingCopy::Known { unmerged, .. } = self.git.status() {
-                if !unmerged.is_empty() {
-                    return Err(ExecuteError::Unresolved { files: unmerged });
-                }
+            if let WorkingCopy::Known { unmerged, .. } = self.git.status()
+                && !unmerged.is_empty()
+            {
+                return Err(ExecuteError::Unresolved { files: unmerged });
             }
             let end = self.git.continue_rebase(&git_dir);
             if end.map_err(|error| ExecuteError::from(error).incomplete())? == RebaseEnd::Paused {
@@ -192,10 +192,10 @@ impl Executor<'_> {
         if self.journal.paused {
             self.leave_rebase()?;
         }
-        if let Some(before) = &self.journal.worktree {
-            if self.head_commit()?.0 != before.head {
-                self.git.set_head(&before.head, &self.reason())?;
-            }
+        if let Some(before) = &self.journal.worktree
+            && self.head_commit()?.0 != before.head
+        {
+            self.git.set_head(&before.head, &self.reason())?;
         }
         Ok(left_alone)
     }

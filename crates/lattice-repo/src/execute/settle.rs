@@ -119,10 +119,10 @@ impl Executor<'_> {
     fn move_refs(&self, prepared: &Prepared) -> Result<(), ExecuteError> {
         let mut edits = edits(prepared);
         for step in &self.journal.plan.steps {
-            if let Step::Guard { name, expected } = step {
-                if name.as_str() != crate::ledger::LEDGER {
-                    edits.push(RefEdit { name: name.clone(), expected: *expected, to: Target::Keep });
-                }
+            if let Step::Guard { name, expected } = step
+                && name.as_str() != crate::ledger::LEDGER
+            {
+                edits.push(RefEdit { name: name.clone(), expected: *expected, to: Target::Keep });
             }
         }
         if edits.is_empty() {

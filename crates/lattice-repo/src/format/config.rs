@@ -1,5 +1,7 @@
 //! The configuration file: TOML, edited in place so that comments survive.
 
+use std::collections::BTreeMap;
+
 use lattice_model::id::ContentDigest;
 use lattice_model::name::BranchName;
 use lattice_model::settings::{KnownOption, OptionKind, Settings, known_option};
@@ -87,6 +89,38 @@ fn apply(key: &str, item: &Item, settings: &mut Settings, unknown: &mut Vec<Stri
         },
     }
     Ok(())
+}
+
+/// The options that a user's own file sets; one that cannot be read sets none.
+pub fn user_settings(text: &str) -> Settings {
+    let mut settings = Settings::default();
+    let _ = parse(text.as_bytes(), &mut settings);
+    // A trunk belongs to a repository.
+    settings.trunk = None;
+    settings
+}
+
+/// Every option that a file sets, as text.
+pub fn list_settings(content: &str) -> Result<BTreeMap<String, String>, ConfigEditError> {
+    let document = content
+        .parse::<DocumentMut>()
+        .map_err(|error| ConfigEditError::Unreadable(error.to_string().trim_end().to_owned()))?;
+    let mut options = BTreeMap::new();
+    for (table, item) in document.iter() {
+        for (name, item) in item.as_table_like().into_iter().flat_map(|table| table.iter()) {
+            let text = item.as_str().map_or_else(|| item.to_string().trim().to_owned(), str::to_owned);
+            options.insert(format!("{table}.{name}"), text);
+        }
+    }
+    Ok(options)
+}
+
+/// The value of one option, `None` if the file does not set it.
+pub fn read_setting(content: &str, key: &str) -> Result<Option<String>, ConfigEditError> {
+    if known_option(key).is_none() && !key.starts_with("alias.") {
+        return Err(ConfigEditError::UnknownKey(key.to_owned()));
+    }
+    Ok(list_settings(content)?.remove(key))
 }
 
 /// The text of a file with one option set, everything else as it was.

@@ -1,0 +1,145 @@
+//! The world outside: working directory, clock, environment, terminals. Read here and nowhere else.
+
+use std::ffi::OsString;
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
+
+use lattice_engine::{Engine, EngineError, Environment, GitProgram, INSIDE_OPERATION, Mode, Trace};
+use lattice_model::id::OpId;
+use lattice_model::plan::Hooks;
+use lattice_model::settings::Settings;
+use lattice_model::time::Timestamp;
+
+use crate::cli::{ColorChoice, Global};
+use crate::output::Style;
+
+/// How the program was started.
+#[derive(Debug, Clone)]
+pub(crate) struct App {
+    pub(crate) directory: PathBuf,
+    pub(crate) now: Timestamp,
+    pub(crate) interaction: Interaction,
+    pub(crate) hooks: Hooks,
+    pub(crate) style: Style,
+    pub(crate) format: Format,
+    pub(crate) noise: Noise,
+    /// What `plan` and `apply` make of the command they carry.
+    pub(crate) mode: Option<Mode>,
+    variables: Vec<(OsString, OsString)>,
+    trace: Trace,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Interaction {
+    Allowed,
+    Never,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Format {
+    Human,
+    Json,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Noise {
+    Normal,
+    Quiet,
+}
+
+impl App {
+    #[expect(clippy::disallowed_methods, reason = "the one place that reads directory, clock and environment")]
+    pub(crate) fn new(global: &Global) -> std::io::Result<Self> {
+        let variables: Vec<_> = std::env::vars_os().collect();
+        let here = std::env::current_dir()?;
+        let directory = global.cwd.as_ref().map_or(here.clone(), |path| here.join(path));
+        let fixed = variable(&variables, "LATTICE_NOW").and_then(|text| Timestamp::new(text).ok());
+        let since_1970 = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+        let now =
+            fixed.unwrap_or_else(|| Timestamp::from_unix(i64::try_from(since_1970.as_secs()).unwrap_or(i64::MAX)));
+        let terminals = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
+        let quiet = global.quiet || global.no_interactive || global.json;
+        let interaction =
+            if (terminals || global.interactive) && !quiet { Interaction::Allowed } else { Interaction::Never };
+        let plain = variable(&variables, "NO_COLOR").is_some_and(|value| !value.is_empty());
+        let colour = match global.color {
+            ColorChoice::Always => true,
+            ColorChoice::Never => false,
+            ColorChoice::Auto => std::io::stdout().is_terminal() && !plain,
+        };
+        let locale =
+            ["LC_ALL", "LC_CTYPE", "LANG"].iter().find_map(|name| variable(&variables, name).filter(|v| !v.is_empty()));
+        let ascii = locale.is_some_and(|value| !value.to_ascii_lowercase().contains("utf"));
+        Ok(Self {
+            directory,
+            now,
+            interaction,
+            hooks: if global.no_verify { Hooks::Skip } else { Hooks::Run },
+            style: Style { colour, ascii },
+            format: if global.json { Format::Json } else { Format::Human },
+            noise: if global.quiet { Noise::Quiet } else { Noise::Normal },
+            mode: None,
+            variables,
+            trace: Trace(if global.debug { crate::output::trace } else { |_, _| {} }),
+        })
+    }
+
+    /// The same, for a command that `plan` or `apply` carries.
+    pub(crate) fn with_mode(&self, mode: Mode) -> Self {
+        let mut app = self.clone();
+        app.mode = Some(mode);
+        app
+    }
+
+    /// Opens the repository that the program was started in.
+    pub(crate) fn engine(&self) -> Result<Engine, EngineError> {
+        let program = self.variable("LATTICE_GIT").filter(|path| !path.is_empty()).unwrap_or_else(|| "git".to_owned());
+        let program = self.which(Path::new(&program));
+        let environment = Environment {
+            git: GitProgram { program, environment: self.variables.clone() },
+            now: self.now.clone(),
+            seed: self.seed(),
+            user_settings: self.user_settings(),
+            inside: self.variable(INSIDE_OPERATION).and_then(|op| OpId::new(op).ok()),
+            trace: self.trace,
+        };
+        Engine::open(environment, &self.directory)
+    }
+
+    pub(crate) fn variable(&self, name: &str) -> Option<String> {
+        variable(&self.variables, name)
+    }
+
+    /// Where the user's own options are.
+    pub(crate) fn user_config_path(&self) -> Option<PathBuf> {
+        let base = self.variable("XDG_CONFIG_HOME").filter(|path| !path.is_empty()).map(PathBuf::from);
+        let base = base.or_else(|| Some(PathBuf::from(self.variable("HOME")?).join(".config")));
+        base.map(|base| base.join("lattice").join("config.toml"))
+    }
+
+    pub(crate) fn user_settings(&self) -> Settings {
+        let text = self.user_config_path().and_then(|path| std::fs::read_to_string(path).ok());
+        lattice_engine::user_settings(text.as_deref().unwrap_or_default())
+    }
+
+    fn seed(&self) -> String {
+        self.variable("LATTICE_SEED").unwrap_or_else(|| {
+            let random = std::hash::BuildHasher::hash_one(&std::hash::RandomState::new(), std::process::id());
+            format!("{}-{random}", std::process::id())
+        })
+    }
+
+    /// The program as an absolute path: git is started in other directories than this one.
+    fn which(&self, program: &Path) -> PathBuf {
+        if program.components().count() > 1 {
+            return self.directory.join(program);
+        }
+        let path = self.variable("PATH").unwrap_or_default();
+        let found = std::env::split_paths(&path).map(|folder| folder.join(program)).find(|path| path.is_file());
+        found.unwrap_or_else(|| program.to_owned())
+    }
+}
+
+fn variable(variables: &[(OsString, OsString)], name: &str) -> Option<String> {
+    variables.iter().find(|(key, _)| key == name)?.1.to_str().map(str::to_owned)
+}

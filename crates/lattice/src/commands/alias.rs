@@ -1,0 +1,43 @@
+//! The user's own short names, expanded before anything else is parsed.
+
+use std::ffi::OsString;
+
+use crate::app::App;
+use crate::cli::Global;
+use crate::dispatch;
+
+/// The arguments with an alias in the place of the command replaced; `None` where there is none.
+pub(crate) fn expand(arguments: &[OsString]) -> Option<Vec<OsString>> {
+    let (at, word) = first_word(arguments)?;
+    let known = dispatch::command_line();
+    let is_command =
+        |command: &clap::Command| command.get_name() == word || command.get_all_aliases().any(|alias| alias == word);
+    if known.get_subcommands().any(is_command) || word == "help" {
+        return None;
+    }
+    let cwd =
+        arguments.windows(2).find(|pair| pair[0] == "-C" || pair[0] == "--cwd").map(|pair| pair[1].clone().into());
+    let app = App::new(&Global { cwd, ..Global::plain() }).ok()?;
+    // Outside of a repository only the user's own aliases count.
+    let settings = app.engine().map_or_else(|_| app.user_settings(), |engine| engine.settings());
+    let expansion = settings.aliases.get(word)?;
+    let mut expanded = arguments[..at].to_vec();
+    expanded.extend(expansion.split_whitespace().map(OsString::from));
+    expanded.extend_from_slice(&arguments[at + 1..]);
+    Some(expanded)
+}
+
+/// The first argument that is neither the program, an option, nor the value of one.
+fn first_word(arguments: &[OsString]) -> Option<(usize, &str)> {
+    let mut skip = false;
+    for (at, argument) in arguments.iter().enumerate().skip(1) {
+        let text = argument.to_str()?;
+        match text {
+            _ if skip => skip = false,
+            "-C" | "--cwd" | "--color" => skip = true,
+            _ if text.starts_with('-') => {}
+            _ => return Some((at, text)),
+        }
+    }
+    None
+}

@@ -1,0 +1,184 @@
+//! What all changing commands share: preview, repair on the spot, and the story of what was done.
+
+use lattice_engine::{Engine, Mode, Outcome, Paused, WorkingCopyNeed};
+use lattice_model::event::{HeadValue, RefChange};
+use lattice_model::gate::{Command, Refusal, RepairBundle};
+use lattice_model::issue::FixEffect;
+use lattice_model::plan::{CommitMode, Expected, Plan, Step, count};
+use lattice_model::snapshot::Snapshot;
+
+use crate::app::{App, Interaction};
+use crate::cli::Preview;
+use crate::error::{Code, Failure};
+use crate::output::documents::{ChangeDocument, KeptDocument, PlanDocument, RefDocument};
+use crate::output::{Reply, err, issues};
+use crate::prompt;
+
+/// How often a user may repair before the command gives up.
+const REPAIRS: usize = 5;
+
+/// Takes a request through the engine and tells what came of it.
+pub(crate) fn change<C: Command>(
+    app: &App,
+    (name, preview): (&str, Preview),
+    need: WorkingCopyNeed,
+    build: impl Fn(&Engine, &Snapshot) -> Result<C, Refusal>,
+) -> Result<Reply, Failure> {
+    let mode = mode(app, preview);
+    for _ in 0..REPAIRS {
+        let engine = app.engine()?;
+        match engine.run(&mode, need, &build)? {
+            Outcome::Gated(bundle) => repair(app, &engine, bundle)?,
+            outcome => return reply(name, outcome),
+        }
+    }
+    Err(Failure::new("gated", "issues remain after several repairs").hint("lattice doctor lists them"))
+}
+
+pub(crate) fn mode(app: &App, preview: Preview) -> Mode {
+    match &app.mode {
+        Some(mode) => mode.clone(),
+        None if preview.dry_run => Mode::DryRun,
+        None => Mode::Execute,
+    }
+}
+
+/// Offers the fixes of a gated command. `Ok` means that one was applied and the command may try again.
+fn repair(app: &App, engine: &Engine, bundle: RepairBundle) -> Result<(), Failure> {
+    let fixes = bundle.issues.iter().flat_map(|issue| &issue.fixes);
+    let fixes: Vec<_> = fixes.filter(|fix| matches!(fix.effect, FixEffect::Plan(_))).cloned().collect();
+    if app.interaction == Interaction::Never || fixes.is_empty() {
+        return Err(bundle.into());
+    }
+    err(&issues::text(&bundle.issues, app.style));
+    let options: Vec<_> = fixes.iter().map(|fix| format!("{}  {}", fix.id, fix.summary)).collect();
+    let Some(picked) = prompt::choose("Which fix?", &options) else { return Err(bundle.into()) };
+    let ids = [fixes[picked].id.to_string()];
+    let plan = engine.combined_plan(&engine.find_fixes(&ids)?)?;
+    plan.preview().iter().for_each(|line| err(&format!("  {line}\n")));
+    if !prompt::confirm("Apply this?", "apply") {
+        return Err(bundle.into());
+    }
+    engine.apply_fixes(&ids)?;
+    Ok(())
+}
+
+/// The reply for an outcome that is no gate.
+pub(crate) fn reply(name: &str, outcome: Outcome) -> Result<Reply, Failure> {
+    match outcome {
+        Outcome::Done { op, plan, refs } => {
+            let document = ChangeDocument {
+                changed: true,
+                operation: Some(op.to_string()),
+                refs: refs.iter().map(RefDocument::of).collect(),
+                kept: KeptDocument::all(&plan),
+                current: head_after(&plan),
+                plan: None,
+                notes: Vec::new(),
+            };
+            let lines = story(&plan, &refs);
+            Ok(Reply::named(name, &document, lines.iter().map(|line| format!("{line}\n")).collect::<String>()))
+        }
+        Outcome::Nothing { plan } => {
+            let kept: String =
+                plan.kept.iter().map(|kept| format!("kept {} ({})\n", kept.branch, kept.reason)).collect();
+            Ok(Reply::named(name, &nothing(&plan), kept).note("nothing to do"))
+        }
+        Outcome::Planned { plan } => {
+            let text: String = plan.preview().iter().map(|line| format!("{line}\n")).collect();
+            let empty = plan.is_empty();
+            let reply =
+                Reply::named(name, &ChangeDocument { plan: Some(PlanDocument::of(&plan)), ..nothing(&plan) }, text);
+            Ok(if empty { reply.note("nothing to do") } else { reply.note("this was a dry run: nothing was changed") })
+        }
+        Outcome::Differs { plan } => {
+            let failure =
+                Failure::new("plan-differs", "the plan is not the one that was agreed to; nothing was changed");
+            Err(Failure { causes: plan.preview(), ..failure }.hint("make a new plan and look at it"))
+        }
+        Outcome::Paused(paused) => Err(paused_failure(&paused)),
+        Outcome::Gated(bundle) => Err(bundle.into()),
+    }
+}
+
+fn nothing(plan: &Plan) -> ChangeDocument {
+    ChangeDocument {
+        changed: false,
+        operation: None,
+        refs: Vec::new(),
+        kept: KeptDocument::all(plan),
+        current: head_after(plan),
+        plan: None,
+        notes: Vec::new(),
+    }
+}
+
+/// A conflict: no failure of anyone, and still not done.
+pub(crate) fn paused_failure(paused: &Paused) -> Failure {
+    let failure = Failure::new("conflict", format!("`{}` is paused: {} conflicts", paused.command, paused.branch));
+    let files = paused.files.iter().map(|file| crate::output::printable(file)).collect();
+    let detail = serde_json::json!({
+        "operation": paused.op.to_string(),
+        "branch": paused.branch.to_string(),
+        "files": paused.files,
+    });
+    Failure { code: Code::Paused, causes: files, detail: Some(detail), ..failure }
+        .hint("resolve the files, then: lattice continue -a")
+        .hint("or go back to where it began: lattice abort")
+}
+
+fn head_after(plan: &Plan) -> Option<String> {
+    plan.steps.iter().find_map(|step| match step {
+        Step::Switch { to: HeadValue::Branch(branch) } => Some(branch.to_string()),
+        _ => None,
+    })
+}
+
+/// What was done, in one line per thing.
+fn story(plan: &Plan, refs: &[RefChange]) -> Vec<String> {
+    let parent = |branch| {
+        plan.steps.iter().find_map(|step| match step {
+            Step::SetMetadata { branch: name, document, .. } if name == branch => Some(document.parent.name().clone()),
+            _ => None,
+        })
+    };
+    let new = |name: &lattice_model::name::RefName| {
+        refs.iter().find(|change| change.name == *name).and_then(|change| change.new).map(|oid| oid.short())
+    };
+    let mut lines = Vec::new();
+    for step in &plan.steps {
+        let line = match step {
+            Step::Commit { branch, how, .. } => {
+                let at = new(&branch.branch_ref()).unwrap_or_default();
+                match how {
+                    CommitMode::Amend(_) | CommitMode::AmendElsewhere(_) => format!("amended {branch}, now {at}"),
+                    CommitMode::OnTop(_) | CommitMode::OnTopElsewhere(_) => format!("committed {at} to {branch}"),
+                }
+            }
+            Step::Rewrite { branch, commits, .. } => {
+                let onto = parent(branch).map(|parent| format!(" onto {parent}")).unwrap_or_default();
+                format!("rebased {branch} ({}){onto}", count(commits.len(), "commit"))
+            }
+            Step::SetMetadata { branch, expected: Expected::Absent, document } => {
+                format!("tracking {branch} on {}", document.parent.name())
+            }
+            Step::Switch { to: HeadValue::Branch(branch) } => format!("on {branch}"),
+            Step::Switch { to: HeadValue::Detached(commit) } => format!("on {} (detached)", commit.short()),
+            Step::WriteConfig { .. }
+            | Step::Stage { .. }
+            | Step::SetRef { .. }
+            | Step::SetMetadata { .. }
+            | Step::Guard { .. }
+            | Step::RestoreWorktree { .. }
+            | Step::RemoveOpState
+            | Step::RemoveLock { .. }
+            | Step::Verify => continue,
+        };
+        lines.push(line);
+    }
+    if lines.is_empty() {
+        lines = plan.preview();
+    }
+    lines.extend(plan.kept.iter().map(|kept| format!("kept {} ({})", kept.branch, kept.reason)));
+    lines
+}

@@ -1,0 +1,172 @@
+//! `config`: reads and changes options, of this repository or of the user.
+
+use std::collections::BTreeMap;
+
+use clap::{Args, Subcommand};
+use lattice_engine::{ConfigEditError, Engine, WorkingCopyNeed, edit_setting, read_setting};
+use lattice_model::command::config::WriteSettings;
+use lattice_model::gate::Refusal;
+use lattice_model::settings::OPTIONS;
+use lattice_model::snapshot::{ConfigReading, Snapshot};
+
+use crate::app::App;
+use crate::cli::Preview;
+use crate::commands::change::change;
+use crate::error::Failure;
+use crate::output::Reply;
+use crate::output::documents::ConfigDocument;
+use crate::prompt;
+
+/// Read and change options
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    /// Print the value of an option
+    Get {
+        /// Such as `trunk.branch`
+        key: String,
+        #[command(flatten)]
+        place: Place,
+    },
+    /// Set an option
+    Set {
+        /// Such as `branch.template`, or `alias.<name>`
+        key: String,
+        value: String,
+        #[command(flatten)]
+        place: Place,
+        #[command(flatten)]
+        preview: Preview,
+    },
+    /// Print every option that is set
+    List {
+        #[command(flatten)]
+        place: Place,
+    },
+    /// Open the file in an editor
+    Edit {
+        #[command(flatten)]
+        place: Place,
+    },
+}
+
+#[derive(Debug, Clone, Copy, Args)]
+struct Place {
+    /// The user's own file instead of the repository's
+    #[arg(long)]
+    global: bool,
+}
+
+pub(crate) fn run(app: &App, arguments: &Arguments) -> Result<Reply, Failure> {
+    match &arguments.action {
+        Action::Get { key, place } => get(app, key, *place),
+        Action::List { place } => list(app, *place),
+        Action::Set { key, value, place: Place { global: true }, .. } => set_global(app, key, value),
+        Action::Set { key, value, place: Place { global: false }, preview } => set(app, (key, value), *preview),
+        Action::Edit { place } => edit(app, *place),
+    }
+}
+
+/// The text of the chosen file, and for a get without `--global` the user's below it.
+fn texts(app: &App, place: Place) -> Result<Vec<String>, Failure> {
+    let global = app.user_config_path().and_then(|path| std::fs::read_to_string(path).ok()).unwrap_or_default();
+    if place.global {
+        return Ok(vec![global]);
+    }
+    Ok(vec![app.engine()?.config_text().unwrap_or_default(), global])
+}
+
+fn get(app: &App, key: &str, place: Place) -> Result<Reply, Failure> {
+    for text in texts(app, place)? {
+        if let Some(value) = read_setting(&text, key)? {
+            let options = BTreeMap::from([(key.to_owned(), value.clone())]);
+            return Ok(Reply::new(&ConfigDocument { options, file: None, operation: None }, format!("{value}\n")));
+        }
+    }
+    Err(Failure::new("not-set", format!("`{key}` is not set")).hint("lattice config list shows what is"))
+}
+
+fn list(app: &App, place: Place) -> Result<Reply, Failure> {
+    let mut options = BTreeMap::new();
+    for text in texts(app, place)?.iter().rev() {
+        options.extend(lattice_engine::list_settings(text)?);
+    }
+    let mut text: String = options.iter().map(|(key, value)| format!("{key} = {value}\n")).collect();
+    for option in OPTIONS.iter().filter(|option| !options.contains_key(option.key)) {
+        text.push_str(&app.style.dim(&format!("# {}: {}\n", option.key, option.help)));
+    }
+    Ok(Reply::new(&ConfigDocument { options, file: None, operation: None }, text))
+}
+
+fn set(app: &App, (key, value): (&str, &str), preview: Preview) -> Result<Reply, Failure> {
+    if key == "trunk.branch" {
+        return Err(Failure::usage("the trunk is changed with: lattice trunk set <branch>"));
+    }
+    // A wrong key is a mistake in the command, whatever state the repository is in.
+    edit_setting("", key, value)?;
+    let build = |_: &Engine, snapshot: &Snapshot| {
+        let content = editable(snapshot)?;
+        let content = edit_setting(content, key, value).map_err(refused)?;
+        Ok(WriteSettings { content })
+    };
+    let reply = change(app, ("config", preview), WorkingCopyNeed::No, build)?;
+    Ok(if preview.dry_run { reply } else { reply.text(format!("{key} = {value}\n")) })
+}
+
+fn editable(snapshot: &Snapshot) -> Result<&str, Refusal> {
+    match &snapshot.config {
+        ConfigReading::Valid { content, .. } => Ok(content),
+        ConfigReading::Absent => Ok(""),
+        ConfigReading::Invalid { reason, .. } => {
+            Err(Refusal::new("config-invalid", format!("the configuration cannot be read: {reason}"))
+                .hint("lattice doctor, or lattice config edit"))
+        }
+        ConfigReading::Foreign { .. } => {
+            Err(Refusal::new("config-foreign", "the configuration is that of another program")
+                .hint("lattice doctor offers to convert it"))
+        }
+    }
+}
+
+fn refused(error: ConfigEditError) -> Refusal {
+    Refusal::new("config", error.to_string())
+}
+
+fn set_global(app: &App, key: &str, value: &str) -> Result<Reply, Failure> {
+    let path =
+        app.user_config_path().ok_or_else(|| Failure::new("no-home", "neither XDG_CONFIG_HOME nor HOME is set"))?;
+    let text = std::fs::read_to_string(&path).unwrap_or_default();
+    let text = edit_setting(&text, key, value)?;
+    let written =
+        path.parent().map_or(Ok(()), std::fs::create_dir_all).and_then(|()| crate::output::write_file(&path, &text));
+    written.map_err(|error| Failure::new("io", format!("{} cannot be written: {error}", path.display())))?;
+    let options = BTreeMap::from([(key.to_owned(), value.to_owned())]);
+    let document = ConfigDocument { options, file: Some(path.display().to_string()), operation: None };
+    Ok(Reply::new(&document, format!("{key} = {value}\n")))
+}
+
+fn edit(app: &App, place: Place) -> Result<Reply, Failure> {
+    let before = texts(app, place)?.swap_remove(0);
+    if place.global {
+        let path =
+            app.user_config_path().ok_or_else(|| Failure::new("no-home", "neither XDG_CONFIG_HOME nor HOME is set"))?;
+        let scratch = path.with_extension("toml.edit");
+        let text = prompt::edit_whole(app, &scratch, &before)?;
+        lattice_engine::list_settings(&text)?;
+        crate::output::write_file(&path, &text)
+            .map_err(|error| Failure::new("io", format!("{} cannot be written: {error}", path.display())))?;
+        return list(app, place);
+    }
+    let engine = app.engine()?;
+    let scratch = engine.repository().git_dir.join("LATTICE_CONFIG_EDIT.toml");
+    let content = prompt::edit_whole(app, &scratch, &before)?;
+    lattice_engine::list_settings(&content)?;
+    change(app, ("config", Preview { dry_run: false }), WorkingCopyNeed::No, |_, _| {
+        Ok(WriteSettings { content: content.clone() })
+    })
+}

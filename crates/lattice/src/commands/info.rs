@@ -1,0 +1,92 @@
+//! `info`: one branch in detail.
+
+use clap::Args;
+use lattice_engine::{DiffShape, WorkingCopyNeed};
+use lattice_model::name::BranchName;
+
+use crate::app::App;
+use crate::commands::branch;
+use crate::error::Failure;
+use crate::output::documents::{BranchDocument, CommitDocument, DivergenceDocument, InfoDocument, RepositoryDocument};
+use crate::output::{Reply, printable};
+
+/// Show a branch: parent, base, commits, and what it changes
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// The branch; the current one if absent
+    #[arg(value_parser = branch)]
+    branch: Option<BranchName>,
+    /// With the difference to its base
+    #[arg(long, visible_alias = "patch", conflicts_with = "stat")]
+    diff: bool,
+    /// With the number of changed lines per file
+    #[arg(long)]
+    stat: bool,
+}
+
+pub(crate) fn run(app: &App, arguments: &Arguments) -> Result<Reply, Failure> {
+    let engine = app.engine()?;
+    let observed = engine.observe("info", WorkingCopyNeed::No)?;
+    let snapshot = &observed.snapshot;
+    let branch = arguments.branch.clone().or_else(|| snapshot.head.branch().cloned());
+    if let Some(named) = &arguments.branch
+        && snapshot.tip(named).is_none()
+    {
+        return Err(Failure::new("no-such-branch", format!("there is no branch `{named}`"))
+            .hint("lattice log --show-untracked"));
+    }
+    let graph = snapshot.graph();
+    let facts = branch.as_ref().and_then(|branch| BranchDocument::of(snapshot, &graph, branch));
+    let position = branch.as_ref().and_then(|branch| snapshot.position(branch));
+    let commits = match &position {
+        Some(position) => engine.commits(&position.commits)?,
+        None => Vec::new(),
+    };
+    let shape = match (arguments.diff, arguments.stat) {
+        (true, _) => Some(DiffShape::Patch),
+        (_, true) => Some(DiffShape::Stat),
+        (false, false) => None,
+    };
+    let range = branch.as_ref().and_then(|branch| Some((position.as_ref()?.fork?, snapshot.tip(branch)?)));
+    let diff = match (shape, range) {
+        (Some(shape), Some((from, to))) => Some(String::from_utf8_lossy(&engine.diff(from, to, shape)?).into_owned()),
+        _ => None,
+    };
+    let commit = |commit: &lattice_engine::CommitLine| CommitDocument {
+        id: commit.commit.to_string(),
+        subject: commit.subject.clone(),
+        author: commit.author.clone(),
+        date: commit.date.clone(),
+    };
+    let document = InfoDocument {
+        repository: RepositoryDocument::of(&snapshot.repository),
+        branch: facts,
+        commits: commits.iter().map(commit).collect(),
+        diff,
+        divergence: snapshot.divergence.as_ref().map(DivergenceDocument::of),
+    };
+    let text = text(&document, branch.as_ref());
+    Ok(Reply::new(&document, text))
+}
+
+fn text(document: &InfoDocument, branch: Option<&BranchName>) -> String {
+    let Some(name) = branch else { return "HEAD is on no branch\n".to_owned() };
+    let Some(facts) = &document.branch else { return format!("{name}\n  not tracked\n") };
+    let mut text = format!("{name}\n");
+    for (key, value) in facts.lines() {
+        text.push_str(&format!("  {key:<9} {value}\n"));
+    }
+    for commit in &document.commits {
+        text.push_str(&format!(
+            "  {} {} ({})\n",
+            &commit.id[..8],
+            printable(&commit.subject),
+            printable(&commit.author)
+        ));
+    }
+    if let Some(diff) = &document.diff {
+        text.push('\n');
+        text.push_str(&printable(diff));
+    }
+    text
+}

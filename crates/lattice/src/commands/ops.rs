@@ -1,0 +1,81 @@
+//! `ops`: what was done, by whom, and what can still be undone.
+
+use clap::{Args, Subcommand};
+use lattice_engine::{Operation, OperationState};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::app::App;
+use crate::error::Failure;
+use crate::output::documents::{OperationDocument, OpsDocument};
+use crate::output::{Document, Reply, printable};
+
+/// List operations, newest first
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// How many
+    #[arg(long, default_value_t = 20, value_name = "N")]
+    limit: usize,
+    #[command(subcommand)]
+    action: Option<Action>,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    /// Show one operation with its refs
+    Show {
+        /// The operation, or the beginning of its id
+        operation: String,
+    },
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct OpsShowDocument {
+    operation: OperationDocument,
+}
+
+impl Document for OpsShowDocument {
+    const COMMAND: &'static str = "ops-show";
+}
+
+pub(crate) fn run(app: &App, arguments: &Arguments) -> Result<Reply, Failure> {
+    let engine = app.engine()?;
+    engine.observe("ops", lattice_engine::WorkingCopyNeed::No)?;
+    match &arguments.action {
+        Some(Action::Show { operation }) => {
+            let operation = engine.operation(operation)?;
+            let mut text = line(app, &operation);
+            for change in &operation.refs {
+                let shown = |oid: Option<lattice_model::id::Oid>| oid.map_or("absent".to_owned(), |oid| oid.short());
+                text.push_str(&format!("  {}: {} -> {}\n", change.name, shown(change.old), shown(change.new)));
+            }
+            if let Some(reason) = &operation.reason {
+                text.push_str(&format!("  reason: {}\n", printable(reason)));
+            }
+            Ok(Reply::new(&OpsShowDocument { operation: OperationDocument::of(&operation) }, text))
+        }
+        None => {
+            let operations: Vec<_> = engine.operations()?.into_iter().take(arguments.limit).collect();
+            let text: String = operations.iter().map(|operation| line(app, operation)).collect();
+            let document = OpsDocument { operations: operations.iter().map(OperationDocument::of).collect() };
+            let reply = Reply::new(&document, text);
+            Ok(if operations.is_empty() { reply.note("no operations yet") } else { reply })
+        }
+    }
+}
+
+fn line(app: &App, operation: &Operation) -> String {
+    let state = match operation.state {
+        OperationState::Committed => operation.state.as_str().to_owned(),
+        OperationState::Aborted => app.style.warn(operation.state.as_str()),
+        OperationState::Undone | OperationState::Observed => app.style.dim(operation.state.as_str()),
+    };
+    let undo = if operation.undoable { "" } else { "  (cannot be undone)" };
+    let undo = if operation.state == OperationState::Committed { undo } else { "" };
+    let command = match operation.state {
+        OperationState::Observed => "plain git",
+        OperationState::Committed | OperationState::Aborted | OperationState::Undone => operation.command.as_str(),
+    };
+    let refs = lattice_model::plan::count(operation.refs.len(), "ref");
+    format!("{}  {}  {:<12} {:<9} {refs}{undo}\n", operation.id, operation.at, command, state)
+}

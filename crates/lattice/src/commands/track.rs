@@ -1,0 +1,96 @@
+//! `track`: starts tracking a branch.
+
+use clap::Args;
+use lattice_engine::{Engine, WorkingCopyNeed};
+use lattice_model::command::track::{FreezeOnTrack, Retrack, Track};
+use lattice_model::gate::Refusal;
+use lattice_model::name::BranchName;
+use lattice_model::snapshot::Snapshot;
+
+use crate::app::{App, Interaction};
+use crate::cli::Preview;
+use crate::commands::branch;
+use crate::commands::change::change;
+use crate::error::Failure;
+use crate::output::Reply;
+use crate::prompt;
+
+/// Start tracking a branch
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// The branch; the current one if absent
+    #[arg(value_parser = branch)]
+    branch: Option<BranchName>,
+    /// The branch below it
+    #[arg(long, value_parser = branch)]
+    parent: Option<BranchName>,
+    /// Take the nearest tracked branch below as the parent, and write it even if the branch is tracked
+    #[arg(long)]
+    force: bool,
+    /// Protect the branch from being rewritten
+    #[arg(long)]
+    as_frozen: bool,
+    #[command(flatten)]
+    preview: Preview,
+}
+
+pub(crate) fn run(app: &App, arguments: &Arguments) -> Result<Reply, Failure> {
+    let parent = match (&arguments.parent, arguments.force) {
+        (Some(parent), _) => Some(parent.clone()),
+        (None, true) => None,
+        (None, false) => Some(ask(app)?),
+    };
+    let build = |engine: &Engine, snapshot: &Snapshot| {
+        let branch = arguments.branch.clone().or_else(|| snapshot.head.branch().cloned());
+        let parent = match (&parent, &branch) {
+            (Some(parent), _) => parent.clone(),
+            (None, Some(branch)) => nearest(engine, snapshot, branch)?,
+            (None, None) => return Err(Refusal::new("no-current-branch", "HEAD is on no branch")),
+        };
+        let merge_base = branch.as_ref().and_then(|branch| engine.merge_base(snapshot, branch, &parent));
+        Ok(Track {
+            branch,
+            parent,
+            merge_base,
+            retrack: if arguments.force { Retrack::Allow } else { Retrack::Refuse },
+            freeze: if arguments.as_frozen { FreezeOnTrack::Yes } else { FreezeOnTrack::No },
+        })
+    };
+    change(app, ("track", arguments.preview), WorkingCopyNeed::No, build)
+}
+
+fn ask(app: &App) -> Result<BranchName, Failure> {
+    let needed = || {
+        Failure::usage("the parent is needed")
+            .hint("say which: --parent <branch>, or --force for the nearest one below")
+    };
+    if app.interaction == Interaction::Never {
+        return Err(needed());
+    }
+    let snapshot = app.engine()?.observe("track", WorkingCopyNeed::No)?.snapshot;
+    let candidates = candidates(&snapshot);
+    let names: Vec<_> = candidates.iter().map(ToString::to_string).collect();
+    prompt::choose("On which branch does it stand?", &names).map(|at| candidates[at].clone()).ok_or_else(needed)
+}
+
+fn candidates(snapshot: &Snapshot) -> Vec<BranchName> {
+    let tracked = snapshot.tracked().map(|(metadata, _)| metadata.name.clone());
+    snapshot.settings.trunk.clone().into_iter().chain(tracked).collect()
+}
+
+/// The tracked branch or trunk whose tip is below `branch` and closest to it.
+fn nearest(engine: &Engine, snapshot: &Snapshot, branch: &BranchName) -> Result<BranchName, Refusal> {
+    let below = |candidate: &BranchName| {
+        candidate != branch
+            && snapshot.tip(candidate).is_some()
+            && engine.merge_base(snapshot, branch, candidate) == snapshot.tip(candidate)
+    };
+    let below: Vec<_> = candidates(snapshot).into_iter().filter(below).collect();
+    // The nearest is the one that all others are below of.
+    let above_all =
+        |one: &&BranchName| below.iter().all(|other| engine.merge_base(snapshot, one, other) == snapshot.tip(other));
+    below.iter().find(above_all).cloned().ok_or_else(|| {
+        Refusal::new("no-parent-found", format!("no tracked branch is clearly the nearest below `{branch}`"))
+            .hint("say which: --parent <branch>")
+    })
+}

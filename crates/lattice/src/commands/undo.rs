@@ -1,0 +1,50 @@
+//! `undo` and `redo`: reverse an operation.
+
+use clap::Args;
+use lattice_engine::{Operation, Outcome, Pick};
+
+use crate::app::App;
+use crate::cli::Preview;
+use crate::commands::change::{mode, reply};
+use crate::error::Failure;
+use crate::output::Reply;
+
+/// Reverse an operation: refs, metadata, index and files
+#[derive(Debug, Args)]
+pub(crate) struct UndoArguments {
+    /// The operation, or the beginning of its id; the newest that is not undone if absent
+    operation: Option<String>,
+    #[command(flatten)]
+    preview: Preview,
+}
+
+/// Reverse the newest undo
+#[derive(Debug, Args)]
+pub(crate) struct RedoArguments {
+    #[command(flatten)]
+    preview: Preview,
+}
+
+pub(crate) fn run_undo(app: &App, arguments: &UndoArguments) -> Result<Reply, Failure> {
+    let pick = arguments.operation.clone().map_or(Pick::Newest, Pick::Id);
+    let result = app.engine()?.undo(&pick, &mode(app, arguments.preview))?;
+    told("undo", "undid", result)
+}
+
+pub(crate) fn run_redo(app: &App, arguments: &RedoArguments) -> Result<Reply, Failure> {
+    let result = app.engine()?.redo(&mode(app, arguments.preview))?;
+    told("redo", "redid what was undone by", result)
+}
+
+fn told(name: &str, verb: &str, (operation, outcome): (Operation, Outcome)) -> Result<Reply, Failure> {
+    let done = matches!(outcome, Outcome::Done { .. });
+    let reply = reply(name, outcome)?;
+    if !done {
+        return Ok(reply);
+    }
+    let changed = match operation.refs.len() {
+        0 => String::new(),
+        n => format!(", {} put back", lattice_model::plan::count(n, "ref")),
+    };
+    Ok(reply.text(format!("{verb} `{}` ({}){changed}\n", operation.command, operation.id)))
+}

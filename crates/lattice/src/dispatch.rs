@@ -1,0 +1,135 @@
+//! From what was typed to the command that does it.
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use clap::error::ErrorKind;
+use clap::{CommandFactory, Parser};
+
+use crate::app::App;
+use crate::cli::{Cli, Command, Global};
+use crate::commands;
+use crate::error::{Code, Failure};
+use crate::output::{self, Reply, err, out};
+
+pub(crate) fn main() -> ExitCode {
+    std::panic::set_hook(Box::new(report_bug));
+    let arguments: Vec<OsString> = std::env::args_os().collect();
+    exit(run(arguments))
+}
+
+/// A broken promise of ours has an exit code of its own, and the repository is as the journal says.
+fn report_bug(panic: &std::panic::PanicHookInfo<'_>) {
+    err(&format!("lattice: this is a bug, please report it: {panic}\n"));
+    std::process::exit(Code::Internal as i32);
+}
+
+fn exit(code: Code) -> ExitCode {
+    ExitCode::from(code as u8)
+}
+
+fn run(arguments: Vec<OsString>) -> Code {
+    let arguments = match commands::alias::expand(&arguments) {
+        Some(expanded) => expanded,
+        None => arguments,
+    };
+    let cli = match Cli::try_parse_from(&arguments) {
+        Ok(cli) => cli,
+        Err(error) => return usage(&arguments, &error),
+    };
+    let app = match App::new(&cli.global) {
+        Ok(app) => app,
+        Err(error) => {
+            err(&format!("error: the current directory cannot be read: {error}\n"));
+            return Code::Failed;
+        }
+    };
+    let result = match cli.command {
+        Some(command) => dispatch(&app, command),
+        None => commands::log::overview(&app),
+    };
+    output::show(&app, result)
+}
+
+/// Help and version go to stdout; anything else that clap objects to is a usage error.
+fn usage(arguments: &[OsString], error: &clap::Error) -> Code {
+    let json = arguments.iter().any(|argument| argument == "--json");
+    match error.kind() {
+        ErrorKind::DisplayHelp | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            out(&error.render().to_string());
+            if error.kind() == ErrorKind::DisplayHelp { Code::Done } else { Code::Usage }
+        }
+        ErrorKind::DisplayVersion if json => {
+            let global = Global::plain();
+            match App::new(&Global { json: true, ..global }) {
+                Ok(app) => output::show(&app, Ok(commands::program::version())),
+                Err(_) => Code::Failed,
+            }
+        }
+        ErrorKind::DisplayVersion => {
+            out(&error.render().to_string());
+            Code::Done
+        }
+        _ if json => {
+            let message = error.render().to_string();
+            let message = message.trim().trim_start_matches("error: ").to_owned();
+            out(&format!("{}\n", output::error_document(&Failure::usage(message))));
+            Code::Usage
+        }
+        _ => {
+            err(&error.render().to_string());
+            Code::Usage
+        }
+    }
+}
+
+/// Runs arguments that were recorded earlier, as `apply` does.
+pub(crate) fn parse_recorded(arguments: &[String]) -> Result<Cli, Failure> {
+    let words = std::iter::once("lattice".to_owned()).chain(arguments.iter().cloned());
+    Cli::try_parse_from(words).map_err(|error| Failure::usage(error.render().to_string().trim().to_owned()))
+}
+
+pub(crate) fn command_line() -> clap::Command {
+    Cli::command()
+}
+
+/// One command, one function.
+pub(crate) fn dispatch(app: &App, command: Command) -> Result<Reply, Failure> {
+    match command {
+        Command::Init(arguments) => commands::init::run(app, &arguments),
+        Command::Track(arguments) => commands::track::run(app, &arguments),
+        Command::Untrack(arguments) => commands::untrack::run(app, &arguments),
+        Command::Create(arguments) => commands::create::run(app, &arguments),
+        Command::Modify(arguments) => commands::modify::run(app, &arguments),
+        Command::Restack(arguments) => commands::restack::run(app, &arguments),
+        Command::Move(arguments) => commands::reparent::run(app, &arguments),
+        Command::Freeze(arguments) => commands::freeze::run(app, &arguments),
+        Command::Unfreeze(arguments) => commands::freeze::run_unfreeze(app, &arguments),
+        Command::Checkout(arguments) => commands::checkout::run(app, &arguments),
+        Command::Up(arguments) => commands::checkout::run_up(app, &arguments),
+        Command::Down(arguments) => commands::checkout::run_down(app, &arguments),
+        Command::Top(arguments) => commands::checkout::run_top(app, &arguments),
+        Command::Bottom(arguments) => commands::checkout::run_bottom(app, &arguments),
+        Command::Log(arguments) => commands::log::run(app, &arguments),
+        Command::Ls(arguments) => commands::log::run_short(app, &arguments),
+        Command::Info(arguments) => commands::info::run(app, &arguments),
+        Command::Parent(arguments) => commands::look::run_parent(app, &arguments),
+        Command::Children(arguments) => commands::look::run_children(app, &arguments),
+        Command::Trunk(arguments) => commands::trunk::run(app, &arguments),
+        Command::Continue(arguments) => commands::resume::run_continue(app, &arguments),
+        Command::Abort(arguments) => commands::resume::run_abort(app, &arguments),
+        Command::Undo(arguments) => commands::undo::run_undo(app, &arguments),
+        Command::Redo(arguments) => commands::undo::run_redo(app, &arguments),
+        Command::Ops(arguments) => commands::ops::run(app, &arguments),
+        Command::Doctor(arguments) => commands::doctor::run(app, &arguments),
+        Command::Verify(arguments) => commands::verify::run(app, &arguments),
+        Command::Plan(arguments) => commands::plan::run_plan(app, &arguments),
+        Command::Apply(arguments) => commands::plan::run_apply(app, &arguments),
+        Command::Config(arguments) => commands::config::run(app, &arguments),
+        Command::Explain(arguments) => commands::explain::run(app, &arguments),
+        Command::Completion(arguments) => commands::program::run_completion(&arguments),
+        Command::Man(arguments) => commands::program::run_man(&arguments),
+        Command::Schema(arguments) => commands::program::run_schema(&arguments),
+        Command::Demo(arguments) => commands::demo::run(app, &arguments),
+    }
+}

@@ -1,0 +1,236 @@
+//! Failures as users see them: what happened, why, what to type next, and the exit code.
+
+use lattice_engine::{ConfigEditError, EngineError, ExecuteError, GitError, LockError};
+use lattice_model::gate::{Refusal, RepairBundle};
+use lattice_model::issue::Issue;
+
+use crate::output::printable;
+
+/// Every exit code of the program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Code {
+    Done = 0,
+    /// Refused or failed, with a reason.
+    Failed = 1,
+    Usage = 2,
+    /// An operation is in progress: `continue` or `abort` first.
+    InProgress = 3,
+    /// Paused, waiting for the user.
+    Paused = 4,
+    /// A bug.
+    Internal = 70,
+}
+
+/// A failure, ready to be shown.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    pub(crate) code: Code,
+    pub(crate) name: &'static str,
+    pub(crate) message: String,
+    pub(crate) causes: Vec<String>,
+    pub(crate) hints: Vec<String>,
+    pub(crate) issues: Vec<Issue>,
+    pub(crate) detail: Option<serde_json::Value>,
+}
+
+impl Failure {
+    pub(crate) fn new(name: &'static str, message: impl Into<String>) -> Self {
+        Self {
+            code: Code::Failed,
+            name,
+            message: message.into(),
+            causes: Vec::new(),
+            hints: Vec::new(),
+            issues: Vec::new(),
+            detail: None,
+        }
+    }
+
+    pub(crate) fn usage(message: impl Into<String>) -> Self {
+        Self { code: Code::Usage, ..Self::new("usage", message) }
+    }
+
+    #[must_use]
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hints.push(hint.into());
+        self
+    }
+
+    fn cause(mut self, cause: impl Into<String>) -> Self {
+        self.causes.push(cause.into());
+        self
+    }
+
+    fn code(mut self, code: Code) -> Self {
+        self.code = code;
+        self
+    }
+}
+
+impl From<Refusal> for Failure {
+    fn from(refusal: Refusal) -> Self {
+        Self { hints: refusal.hints, ..Self::new(refusal.code, refusal.message) }
+    }
+}
+
+impl From<RepairBundle> for Failure {
+    fn from(bundle: RepairBundle) -> Self {
+        let in_progress = bundle.missing.contains(&lattice_model::capability::Capability::NoLatticeOpInProgress);
+        let message = match bundle.issues.as_slice() {
+            [only] => format!("`{}` cannot run: {}", bundle.command, only.summary),
+            several => format!("`{}` cannot run: {} issues are in the way", bundle.command, several.len()),
+        };
+        let mut failure = Self::new(if in_progress { "operation-in-progress" } else { "gated" }, message);
+        if in_progress {
+            failure.code = Code::InProgress;
+        }
+        let fixable = bundle.issues.iter().flat_map(|issue| &issue.fixes);
+        let fix = fixable.clone().find(|fix| matches!(fix.effect, lattice_model::issue::FixEffect::Plan(_)));
+        if let Some(fix) = fix {
+            failure = failure.hint(format!("apply a fix by its id, for example: lattice doctor --fix {}", fix.id));
+        }
+        if let Some(divergence) = &bundle.divergence {
+            let names: Vec<_> = divergence.changes.iter().take(8).map(|change| change.name.to_string()).collect();
+            failure =
+                failure.cause(format!("changed outside of Lattice since its last operation: {}", names.join(", ")));
+        }
+        failure.issues = bundle.issues;
+        failure
+    }
+}
+
+impl From<EngineError> for Failure {
+    fn from(error: EngineError) -> Self {
+        match error {
+            EngineError::Git(error) => error.into(),
+            EngineError::Scan(error) => match error {
+                lattice_engine::ScanError::Git(error) => error.into(),
+            },
+            EngineError::Lock(error) => error.into(),
+            EngineError::Execute(error) => error.into(),
+            EngineError::Refused(refusal) => refusal.into(),
+            EngineError::InsideOperation { op } => {
+                Self::new("inside-operation", format!("operation {op} started this and has not ended"))
+                    .hint("a hook cannot change the stack that it is a part of")
+            }
+        }
+    }
+}
+
+impl From<LockError> for Failure {
+    fn from(error: LockError) -> Self {
+        match error {
+            LockError::Held { holder, waited_ms } => {
+                let who = holder.map_or("another process".to_owned(), |holder| {
+                    format!("`{}` (process {}, since {})", holder.command, holder.pid, holder.since)
+                });
+                Self::new("locked", format!("{who} is changing this repository; waited {} s for it", waited_ms / 1000))
+                    .hint("try again when it is done; lock.timeout_ms says how long to wait")
+            }
+            LockError::Io { ref source, .. } => {
+                let cause = source.to_string();
+                Self::new("lock-unusable", error.to_string()).cause(cause).hint("is the repository writable?")
+            }
+        }
+    }
+}
+
+impl From<GitError> for Failure {
+    fn from(error: GitError) -> Self {
+        let said = error.stderr().filter(|text| !text.is_empty()).map(printable);
+        let failure = match &error {
+            GitError::NotARepository(_) => {
+                Self::new("not-a-repository", error.to_string()).hint("git init, or -C <path>")
+            }
+            GitError::NotTrusted(path) => Self::new("not-trusted", error.to_string())
+                .hint(format!("if you trust it: git config --global --add safe.directory {}", path.display())),
+            GitError::NotInstalled(_) => {
+                Self::new("git-missing", error.to_string()).hint("install git, or set LATTICE_GIT")
+            }
+            GitError::Hook { .. } => {
+                Self::new("hook-refused", error.to_string()).hint("nothing was changed; --no-verify skips hooks")
+            }
+            GitError::Killed { .. } => Self::new("git-killed", error.to_string()),
+            GitError::Start { source, .. } | GitError::Pipe { source, .. } | GitError::Read { source, .. } => {
+                Self::new("git-io", error.to_string()).cause(source.to_string())
+            }
+            GitError::Failed { .. } | GitError::Unexpected { .. } => Self::new("git-failed", error.to_string()),
+        };
+        match said {
+            Some(said) => failure.cause(said),
+            None => failure,
+        }
+    }
+}
+
+impl From<ConfigEditError> for Failure {
+    fn from(error: ConfigEditError) -> Self {
+        Self::new("config", error.to_string()).hint("lattice config list shows every option")
+    }
+}
+
+impl From<ExecuteError> for Failure {
+    fn from(error: ExecuteError) -> Self {
+        const UNCHANGED: &str = "nothing was changed";
+        let text = error.to_string();
+        match error {
+            ExecuteError::Git(error) => Self::from(error),
+            ExecuteError::RefMoved { expected, found, .. } => {
+                let shown = |oid: Option<lattice_model::id::Oid>| oid.map_or("absent".to_owned(), |oid| oid.short());
+                Self::new("ref-moved", text)
+                    .cause(format!("expected {}, found {}", shown(expected), shown(found)))
+                    .hint(format!("{UNCHANGED}; run the command again to plan on the new state"))
+            }
+            ExecuteError::GitMovedRefs { names } => {
+                let names: Vec<_> = names.iter().map(ToString::to_string).collect();
+                Self::new("git-moved-refs", text)
+                    .cause(format!("moved: {}", names.join(", ")))
+                    .hint("git reflog shows where they were; please report the version of git")
+            }
+            ExecuteError::ConfigChanged => {
+                Self::new("config-changed", text).hint(format!("{UNCHANGED}; run the command again"))
+            }
+            ExecuteError::Occupied { .. } => Self::new("precondition-failed", text).hint(UNCHANGED),
+            ExecuteError::NeedsCleanTree { .. } => Self::new("conflict-needs-clean-tree", text)
+                .hint(format!("{UNCHANGED}; commit or stash your changes, then run the command again")),
+            ExecuteError::StagedDoesNotApply { .. } => Self::new("staged-does-not-apply", text)
+                .hint(format!("{UNCHANGED}; check that branch out and make the change there")),
+            ExecuteError::NothingPicked => Self::new("nothing-to-commit", text).hint(UNCHANGED),
+            ExecuteError::FilesInTheWay { detail } => Self::new("files-in-the-way", text)
+                .cause(printable(&detail))
+                .hint(format!("{UNCHANGED}; commit or stash your changes, then run the command again")),
+            ExecuteError::NoHead => Self::new("no-head", text).hint("make a first commit"),
+            ExecuteError::Io { source, .. } => Self::new("io", text)
+                .cause(source.to_string())
+                .hint("free some space or check permissions; then run the command again"),
+            ExecuteError::Rescan(source) => in_doubt(Self::new("not-verified", text).cause(source.to_string())),
+            ExecuteError::NotVerified { problems } => {
+                let failure = Self::new("not-verified", text);
+                in_doubt(problems.into_iter().fold(failure, Self::cause))
+            }
+            ExecuteError::Incomplete { source } => {
+                let inner = Self::from(*source);
+                in_doubt(Self { causes: [vec![inner.message], inner.causes].concat(), ..Self::new("incomplete", text) })
+            }
+            ExecuteError::NothingInProgress => Self::new("nothing-in-progress", text),
+            ExecuteError::WrongWorktree { path } => {
+                Self::new("wrong-worktree", text).hint(format!("run it there: lattice -C {} …", path.display()))
+            }
+            ExecuteError::JournalUnusable { .. } => {
+                Self::new("journal-unusable", text).hint("lattice doctor lists what can be done")
+            }
+            ExecuteError::Unresolved { files } => {
+                let failure = Self::new("unresolved", text).code(Code::Paused);
+                let failure = files.iter().fold(failure, |failure, file| failure.cause(printable(file)));
+                failure.hint("resolve them, then: lattice continue -a").hint("or go back: lattice abort")
+            }
+            ExecuteError::RebaseGone { expected } => Self::new("rebase-gone", text)
+                .cause(format!("the new base is {}", expected.short()))
+                .hint("lattice abort goes back to where the operation began"),
+        }
+    }
+}
+
+fn in_doubt(failure: Failure) -> Failure {
+    failure.hint("lattice continue tries to finish").hint("lattice abort goes back to where it began")
+}

@@ -1,0 +1,511 @@
+//! The JSON documents, typed, so that their schemas can be printed.
+
+use std::collections::BTreeMap;
+
+use lattice_engine::Operation;
+use lattice_model::event::{Event, RefChange};
+use lattice_model::graph::StackGraph;
+use lattice_model::issue::{FixEffect, FixOption, Issue};
+use lattice_model::name::BranchName;
+use lattice_model::plan::{NewValue, Plan, Step};
+use lattice_model::snapshot::{Divergence, Repository, Snapshot};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::Document;
+
+/// A ref and its values; `new` is null where the ref is absent or not known yet.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct RefDocument {
+    name: String,
+    old: Option<String>,
+    new: Option<String>,
+}
+
+impl RefDocument {
+    pub(crate) fn of(change: &RefChange) -> Self {
+        Self {
+            name: change.name.to_string(),
+            old: change.old.map(|oid| oid.to_string()),
+            new: change.new.map(|oid| oid.to_string()),
+        }
+    }
+}
+
+/// What a changing command did or would do.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct ChangeDocument {
+    pub(crate) changed: bool,
+    pub(crate) operation: Option<String>,
+    pub(crate) refs: Vec<RefDocument>,
+    pub(crate) kept: Vec<KeptDocument>,
+    /// The branch that is checked out afterwards.
+    pub(crate) current: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) plan: Option<PlanDocument>,
+    /// Branches that a dry run found to conflict.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) notes: Vec<String>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct KeptDocument {
+    branch: String,
+    reason: String,
+}
+
+impl KeptDocument {
+    pub(crate) fn all(plan: &Plan) -> Vec<Self> {
+        let kept = plan.kept.iter();
+        kept.map(|kept| Self { branch: kept.branch.to_string(), reason: kept.reason.clone() }).collect()
+    }
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct PlanDocument {
+    digest: String,
+    command: String,
+    steps: Vec<StepDocument>,
+    touched_refs: Vec<RefDocument>,
+    preview: Vec<String>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct StepDocument {
+    phase: &'static str,
+    refs: Vec<String>,
+    #[serde(flatten)]
+    step: serde_json::Value,
+}
+
+impl PlanDocument {
+    pub(crate) fn of(plan: &Plan) -> Self {
+        let step = |step: &Step| StepDocument {
+            phase: step.phase().as_str(),
+            refs: step.touches().into_iter().map(|(name, _, _)| name.to_string()).collect(),
+            step: serde_json::to_value(step).expect("bug: a step has string keys"),
+        };
+        let touched = plan.touched_refs().into_iter().map(|touched| RefDocument {
+            name: touched.name.to_string(),
+            old: touched.old.map(|oid| oid.to_string()),
+            new: match touched.new {
+                NewValue::Known(value) => value.map(|oid| oid.to_string()),
+                NewValue::AfterExecution => None,
+            },
+        });
+        Self {
+            digest: plan.digest().to_string(),
+            command: plan.command.clone(),
+            steps: plan.steps.iter().map(step).collect(),
+            touched_refs: touched.collect(),
+            preview: plan.preview(),
+        }
+    }
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct DivergenceDocument {
+    prior: String,
+    current: String,
+    changes: Vec<RefDocument>,
+}
+
+impl DivergenceDocument {
+    pub(crate) fn of(divergence: &Divergence) -> Self {
+        Self {
+            prior: divergence.prior.to_string(),
+            current: divergence.current.to_string(),
+            changes: divergence.changes.iter().map(RefDocument::of).collect(),
+        }
+    }
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct PrDocument {
+    number: u64,
+    url: String,
+    state: Option<String>,
+}
+
+impl PrDocument {
+    pub(crate) fn text(&self) -> String {
+        format!("#{} {}", self.number, self.state.as_deref().unwrap_or_default()).trim_end().to_owned()
+    }
+}
+
+/// One branch of a stack.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct BranchDocument {
+    pub(crate) name: String,
+    parent: String,
+    base: String,
+    tip: String,
+    children: Vec<String>,
+    pub(crate) frozen: bool,
+    pub(crate) needs_restack: bool,
+    pub(crate) commits: usize,
+    pub(crate) pr: Option<PrDocument>,
+    pub(crate) checked_out: Option<String>,
+}
+
+impl BranchDocument {
+    pub(crate) fn of(snapshot: &Snapshot, graph: &StackGraph, branch: &BranchName) -> Option<Self> {
+        use lattice_model::branch::PrState;
+        let (metadata, _) = snapshot.metadata_of(branch)?;
+        let pr = match &metadata.pr {
+            PrState::None => None,
+            PrState::Linked { number, url, last_known, .. } => Some(PrDocument {
+                number: *number,
+                url: url.clone(),
+                state: last_known.as_ref().map(|known| known.state.clone()),
+            }),
+        };
+        Some(Self {
+            name: branch.to_string(),
+            parent: metadata.parent.name().to_string(),
+            base: metadata.base.to_string(),
+            tip: snapshot.tip(branch)?.to_string(),
+            children: graph.children(branch).map(ToString::to_string).collect(),
+            frozen: metadata.freeze.is_frozen(),
+            needs_restack: snapshot.needs_restack(branch),
+            commits: snapshot.position(branch).map_or(0, |position| position.commits.len()),
+            pr,
+            checked_out: snapshot.worktrees.get(branch).map(|path| path.display().to_string()),
+        })
+    }
+}
+
+impl BranchDocument {
+    /// The facts for people, by name.
+    pub(crate) fn lines(&self) -> Vec<(&'static str, String)> {
+        let mut lines = vec![("parent", self.parent.clone()), ("base", self.base.clone()), ("tip", self.tip.clone())];
+        if !self.children.is_empty() {
+            lines.push(("children", self.children.join(", ")));
+        }
+        let mut state = Vec::new();
+        if self.needs_restack {
+            state.push("needs restack");
+        }
+        if self.frozen {
+            state.push("frozen");
+        }
+        if !state.is_empty() {
+            lines.push(("state", state.join(", ")));
+        }
+        if let Some(pr) = &self.pr {
+            lines.push(("pr", format!("{} {}", pr.text(), pr.url)));
+        }
+        lines
+    }
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct LogDocument {
+    pub(crate) trunk: Option<String>,
+    pub(crate) current: Option<String>,
+    pub(crate) branches: Vec<BranchDocument>,
+    pub(crate) untracked: Vec<String>,
+    /// Tracked branches whose metadata cannot be used, with the reason.
+    pub(crate) unreadable: BTreeMap<String, String>,
+    pub(crate) divergence: Option<DivergenceDocument>,
+    /// The operation in progress, if there is one.
+    pub(crate) operation: Option<String>,
+}
+
+impl Document for LogDocument {
+    const COMMAND: &'static str = "log";
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct RepositoryDocument {
+    context: &'static str,
+    git_dir: String,
+    common_dir: String,
+    work_dir: Option<String>,
+}
+
+impl RepositoryDocument {
+    pub(crate) fn of(repository: &Repository) -> Self {
+        Self {
+            context: repository.context.as_str(),
+            git_dir: repository.git_dir.display().to_string(),
+            common_dir: repository.common_dir.display().to_string(),
+            work_dir: repository.work_dir.as_ref().map(|path| path.display().to_string()),
+        }
+    }
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct CommitDocument {
+    pub(crate) id: String,
+    pub(crate) subject: String,
+    pub(crate) author: String,
+    pub(crate) date: String,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct InfoDocument {
+    pub(crate) repository: RepositoryDocument,
+    pub(crate) branch: Option<BranchDocument>,
+    pub(crate) commits: Vec<CommitDocument>,
+    pub(crate) diff: Option<String>,
+    pub(crate) divergence: Option<DivergenceDocument>,
+}
+
+impl Document for InfoDocument {
+    const COMMAND: &'static str = "info";
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct ParentDocument {
+    pub(crate) branch: String,
+    pub(crate) parent: Option<String>,
+}
+
+impl Document for ParentDocument {
+    const COMMAND: &'static str = "parent";
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct ChildrenDocument {
+    pub(crate) branch: String,
+    pub(crate) children: Vec<String>,
+}
+
+impl Document for ChildrenDocument {
+    const COMMAND: &'static str = "children";
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct TrunkDocument {
+    pub(crate) trunk: Option<String>,
+}
+
+impl Document for TrunkDocument {
+    const COMMAND: &'static str = "trunk";
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct OperationDocument {
+    id: String,
+    command: String,
+    origin: String,
+    at: String,
+    state: &'static str,
+    undoable: bool,
+    undoes: Option<String>,
+    reason: Option<String>,
+    remote: Vec<String>,
+    refs: Vec<RefDocument>,
+}
+
+impl OperationDocument {
+    pub(crate) fn of(operation: &Operation) -> Self {
+        Self {
+            id: operation.id.to_string(),
+            command: operation.command.clone(),
+            origin: operation.origin.to_owned(),
+            at: operation.at.to_string(),
+            state: operation.state.as_str(),
+            undoable: operation.undoable,
+            undoes: operation.undoes.as_ref().map(ToString::to_string),
+            reason: operation.reason.clone(),
+            remote: Vec::new(),
+            refs: operation.refs.iter().map(RefDocument::of).collect(),
+        }
+    }
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct OpsDocument {
+    pub(crate) operations: Vec<OperationDocument>,
+}
+
+impl Document for OpsDocument {
+    const COMMAND: &'static str = "ops";
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct FixDocument {
+    id: String,
+    summary: String,
+    preconditions: Vec<String>,
+    preview: Vec<String>,
+    user_action: Option<String>,
+    plan: Option<PlanDocument>,
+}
+
+impl FixDocument {
+    fn of(fix: &FixOption) -> Self {
+        let (preview, user_action, plan) = match &fix.effect {
+            FixEffect::Plan(plan) => (plan.preview(), None, Some(PlanDocument::of(plan))),
+            FixEffect::UserAction(action) => (Vec::new(), Some(action.clone()), None),
+        };
+        Self {
+            id: fix.id.to_string(),
+            summary: fix.summary.clone(),
+            preconditions: fix.preconditions.iter().map(ToString::to_string).collect(),
+            preview,
+            user_action,
+            plan,
+        }
+    }
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct IssueDocument {
+    id: String,
+    kind: &'static str,
+    severity: &'static str,
+    summary: String,
+    evidence: BTreeMap<String, Vec<String>>,
+    fixes: Vec<FixDocument>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) explanation: Option<ExplanationDocument>,
+}
+
+impl IssueDocument {
+    pub(crate) fn of(issue: &Issue) -> Self {
+        Self {
+            id: issue.id.to_string(),
+            kind: issue.kind.as_str(),
+            severity: issue.severity.as_str(),
+            summary: issue.summary.clone(),
+            evidence: issue.evidence.iter().map(|(name, values)| ((*name).to_owned(), values.clone())).collect(),
+            fixes: issue.fixes.iter().map(FixDocument::of).collect(),
+            explanation: None,
+        }
+    }
+}
+
+/// The deterministic text, and what an outside explainer added.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct ExplanationDocument {
+    pub(crate) baseline: String,
+    pub(crate) added: Option<String>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct DoctorDocument {
+    pub(crate) issues: Vec<IssueDocument>,
+    pub(crate) capabilities: Vec<String>,
+    pub(crate) fingerprint: String,
+    pub(crate) divergence: Option<DivergenceDocument>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) ledger: Option<Vec<EventDocument>>,
+    pub(crate) applied: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) plan: Option<PlanDocument>,
+    pub(crate) repository: RepositoryDocument,
+}
+
+impl Document for DoctorDocument {
+    const COMMAND: &'static str = "doctor";
+}
+
+/// One record of the ledger, or why it cannot be read.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct EventDocument {
+    commit: String,
+    seq: Option<u64>,
+    event: Option<String>,
+    operation: Option<String>,
+    command: Option<String>,
+    at: Option<String>,
+    refs: Vec<RefDocument>,
+    fixes: Vec<String>,
+    problem: Option<String>,
+}
+
+impl EventDocument {
+    pub(crate) fn of(commit: &str, event: &Result<Event, String>) -> Self {
+        let (event, problem) = match event {
+            Ok(event) => (Some(event), None),
+            Err(problem) => (None, Some(problem.clone())),
+        };
+        Self {
+            commit: commit.to_owned(),
+            seq: event.map(|event| event.seq),
+            event: event.map(|event| format!("{:?}", event.category)),
+            operation: event.map(|event| event.op.to_string()),
+            command: event.map(|event| event.command.clone()),
+            at: event.map(|event| event.at.to_string()),
+            refs: event.map(|event| event.refs.iter().map(RefDocument::of).collect()).unwrap_or_default(),
+            fixes: event.map(|event| event.detail.fixes.clone()).unwrap_or_default(),
+            problem,
+        }
+    }
+
+    pub(crate) fn line(&self) -> String {
+        match &self.problem {
+            Some(problem) => format!("{}  cannot be read: {problem}", &self.commit[..8]),
+            None => format!(
+                "{:>5}  {}  {:<18} {}  {}",
+                self.seq.unwrap_or_default(),
+                self.at.as_deref().unwrap_or_default(),
+                self.event.as_deref().unwrap_or_default(),
+                self.operation.as_deref().unwrap_or_default(),
+                self.command.as_deref().unwrap_or_default(),
+            ),
+        }
+    }
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct VerifyDocument {
+    pub(crate) holds: bool,
+    pub(crate) checked: Vec<String>,
+    pub(crate) violations: Vec<String>,
+}
+
+impl Document for VerifyDocument {
+    const COMMAND: &'static str = "verify";
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct ConfigDocument {
+    pub(crate) options: BTreeMap<String, String>,
+    pub(crate) file: Option<String>,
+    pub(crate) operation: Option<String>,
+}
+
+impl Document for ConfigDocument {
+    const COMMAND: &'static str = "config";
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct ExplainDocument {
+    pub(crate) issue: IssueDocument,
+}
+
+impl Document for ExplainDocument {
+    const COMMAND: &'static str = "explain";
+}
+
+/// The plan file that was written.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct PlanFileDocument {
+    pub(crate) file: String,
+    pub(crate) plan: PlanDocument,
+}
+
+impl Document for PlanFileDocument {
+    const COMMAND: &'static str = "plan";
+}
+
+/// Text that a command prints about the program itself.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct TextDocument {
+    pub(crate) text: String,
+}
+
+/// The version of the program and of what it writes.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct VersionDocument {
+    pub(crate) version: &'static str,
+    pub(crate) formats: BTreeMap<&'static str, u32>,
+}
+
+impl Document for VersionDocument {
+    const COMMAND: &'static str = "version";
+}

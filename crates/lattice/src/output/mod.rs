@@ -1,0 +1,197 @@
+//! What the program prints: one reply per command, as text or as JSON.
+
+pub(crate) mod documents;
+pub(crate) mod graph;
+pub(crate) mod issues;
+
+use std::io::Write;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+
+use crate::app::{App, Format, Noise};
+use crate::error::{Code, Failure};
+
+/// Colours and symbols that the terminal can show.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Style {
+    pub(crate) colour: bool,
+    pub(crate) ascii: bool,
+}
+
+impl Style {
+    pub(crate) fn bold(self, text: &str) -> String {
+        self.paint("1", text)
+    }
+
+    pub(crate) fn dim(self, text: &str) -> String {
+        self.paint("2", text)
+    }
+
+    pub(crate) fn warn(self, text: &str) -> String {
+        self.paint("33", text)
+    }
+
+    pub(crate) fn bad(self, text: &str) -> String {
+        self.paint("31", text)
+    }
+
+    pub(crate) fn good(self, text: &str) -> String {
+        self.paint("32", text)
+    }
+
+    fn paint(self, code: &str, text: &str) -> String {
+        if self.colour { format!("\u{1b}[{code}m{text}\u{1b}[0m") } else { text.to_owned() }
+    }
+}
+
+/// The JSON document of a command.
+pub(crate) trait Document: Serialize + JsonSchema {
+    /// The command that the document belongs to.
+    const COMMAND: &'static str;
+}
+
+/// What a command has to say.
+#[derive(Debug)]
+pub(crate) struct Reply {
+    command: String,
+    pub(crate) fields: Value,
+    /// Data, for stdout.
+    pub(crate) text: String,
+    /// Remarks, for stderr.
+    pub(crate) notes: Vec<String>,
+    pub(crate) code: Code,
+}
+
+impl Reply {
+    pub(crate) fn new<D: Document>(document: &D, text: impl Into<String>) -> Self {
+        Self::named(D::COMMAND, document, text)
+    }
+
+    /// A document that several commands share.
+    pub(crate) fn named<D: Serialize>(command: &str, document: &D, text: impl Into<String>) -> Self {
+        let fields = serde_json::to_value(document).expect("bug: our documents have string keys");
+        Self { command: command.to_owned(), fields, text: text.into(), notes: Vec::new(), code: Code::Done }
+    }
+
+    #[must_use]
+    pub(crate) fn note(mut self, note: impl Into<String>) -> Self {
+        self.notes.push(note.into());
+        self
+    }
+
+    /// Says it in other words.
+    #[must_use]
+    pub(crate) fn text(mut self, text: impl Into<String>) -> Self {
+        self.text = text.into();
+        self
+    }
+
+    #[must_use]
+    pub(crate) fn code(mut self, code: Code) -> Self {
+        self.code = code;
+        self
+    }
+
+    fn document(&self) -> Value {
+        let mut document = Map::new();
+        document.insert("schema".to_owned(), json!(format!("lattice.{}/v1", self.command)));
+        document.insert("ok".to_owned(), json!(true));
+        if let Value::Object(fields) = &self.fields {
+            document.extend(fields.clone());
+        }
+        Value::Object(document)
+    }
+}
+
+/// Prints the result of a command and gives its exit code.
+pub(crate) fn show(app: &App, result: Result<Reply, Failure>) -> Code {
+    match (result, app.format) {
+        (Ok(reply), Format::Json) => {
+            out(&format!("{}\n", reply.document()));
+            reply.code
+        }
+        (Ok(reply), Format::Human) => {
+            out(&reply.text);
+            if app.noise == Noise::Normal {
+                reply.notes.iter().for_each(|note| err(&format!("{note}\n")));
+            }
+            reply.code
+        }
+        (Err(failure), Format::Json) => {
+            out(&format!("{}\n", error_document(&failure)));
+            failure.code
+        }
+        (Err(failure), Format::Human) => {
+            err(&failure_text(&failure, app.style));
+            failure.code
+        }
+    }
+}
+
+pub(crate) fn error_document(failure: &Failure) -> Value {
+    let issues: Vec<_> = failure.issues.iter().map(documents::IssueDocument::of).collect();
+    let message = match failure.causes.as_slice() {
+        [] => failure.message.clone(),
+        causes => format!("{}: {}", failure.message, causes.join("; ")),
+    };
+    let mut document = json!({
+        "schema": "lattice.error/v1",
+        "ok": false,
+        "error": { "code": failure.name, "message": message, "hints": failure.hints },
+        "issues": issues,
+    });
+    if let (Some(detail), Value::Object(fields)) = (&failure.detail, &mut document) {
+        fields.insert("paused".to_owned(), detail.clone());
+    }
+    document
+}
+
+fn failure_text(failure: &Failure, style: Style) -> String {
+    let mut text = format!("{} {}\n", style.bad("error:"), failure.message);
+    for cause in &failure.causes {
+        text.push_str(&indented(cause, "  "));
+    }
+    if !failure.issues.is_empty() {
+        text.push('\n');
+        text.push_str(&issues::text(&failure.issues, style));
+    }
+    for hint in &failure.hints {
+        text.push_str(&format!("{} {hint}\n", style.good("hint:")));
+    }
+    text
+}
+
+pub(crate) fn indented(text: &str, by: &str) -> String {
+    text.lines().map(|line| format!("{by}{line}\n")).collect()
+}
+
+/// Text from outside, made safe for a terminal: control and direction characters become visible.
+pub(crate) fn printable(text: &str) -> String {
+    let hidden = |c: char| {
+        (c.is_control() && c != '\n' && c != '\t')
+            || matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
+    };
+    text.chars().flat_map(|c| if hidden(c) { c.escape_unicode().collect::<Vec<_>>() } else { vec![c] }).collect()
+}
+
+/// A line of the trace that `--debug` asks for.
+pub(crate) fn trace(stage: &str, detail: &str) {
+    err(&format!("debug: {stage}: {detail}\n"));
+}
+
+/// Writes data. A reader that has seen enough is no error.
+pub(crate) fn out(text: &str) {
+    let _ = std::io::stdout().write_all(text.as_bytes());
+}
+
+/// Writes a remark.
+pub(crate) fn err(text: &str) {
+    let _ = std::io::stderr().write_all(text.as_bytes());
+}
+
+/// Writes a file that the user asked for.
+pub(crate) fn write_file(path: &std::path::Path, text: &str) -> std::io::Result<()> {
+    std::fs::File::create(path)?.write_all(text.as_bytes())
+}

@@ -1,0 +1,122 @@
+//! Asks the user, and starts the user's own programs: editor, explainer, and this program in the demo.
+
+use std::ffi::OsStr;
+use std::io::{BufRead, Read, Write};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::mpsc;
+use std::time::Duration;
+
+use crate::app::{App, Interaction};
+use crate::error::Failure;
+use crate::output::err;
+
+/// Asks which of several; `None` for an empty answer or the end of input.
+pub(crate) fn choose(question: &str, options: &[String]) -> Option<usize> {
+    for (at, option) in options.iter().enumerate() {
+        err(&format!("  {}) {option}\n", at + 1));
+    }
+    let answer = ask(&format!("{question} [1-{}, empty: none] ", options.len()))?;
+    answer.parse::<usize>().ok().filter(|n| (1..=options.len()).contains(n)).map(|n| n - 1)
+}
+
+/// Asks for an explicit yes. Anything else is a no.
+pub(crate) fn confirm(question: &str, word: &str) -> bool {
+    ask(&format!("{question} [{word}/no] ")).is_some_and(|answer| answer == word)
+}
+
+/// One line of input; `None` for an empty one or the end of input.
+pub(crate) fn ask(question: &str) -> Option<String> {
+    err(question);
+    let mut line = String::new();
+    std::io::stdin().lock().read_line(&mut line).ok()?;
+    let line = line.trim();
+    (!line.is_empty()).then(|| line.to_owned())
+}
+
+/// Lets the user write a message. Lines that start with `#` are for them alone.
+pub(crate) fn edit(app: &App, file: &Path, text: &str) -> Result<String, Failure> {
+    let edited = edit_whole(app, file, text)?;
+    let kept: Vec<_> = edited.lines().filter(|line| !line.starts_with('#')).collect();
+    Ok(kept.join("\n").trim().to_owned())
+}
+
+/// Lets the user edit a text.
+pub(crate) fn edit_whole(app: &App, file: &Path, text: &str) -> Result<String, Failure> {
+    if app.interaction == Interaction::Never {
+        return Err(Failure::usage("an editor cannot be opened here").hint("give the text as an argument"));
+    }
+    let failed = |what: &str, error: std::io::Error| Failure::new("editor", format!("{what}: {error}"));
+    let mut handle =
+        std::fs::File::create(file).map_err(|error| failed("the file to edit cannot be written", error))?;
+    handle.write_all(text.as_bytes()).map_err(|error| failed("the file to edit cannot be written", error))?;
+    let editor =
+        ["GIT_EDITOR", "VISUAL", "EDITOR"].iter().find_map(|name| app.variable(name).filter(|v| !v.is_empty()));
+    let editor = editor.unwrap_or_else(|| "vi".to_owned());
+    // Words, not a shell: a file name can then never become a command.
+    let mut words = editor.split_whitespace();
+    let mut command = start(words.next().unwrap_or("vi"));
+    let status = command.args(words).arg(file).status().map_err(|error| failed(&editor, error))?;
+    let edited = std::fs::read_to_string(file).map_err(|error| failed("the edited file cannot be read", error))?;
+    let _ = std::fs::remove_file(file);
+    if !status.success() {
+        return Err(Failure::new("editor", format!("{editor} ended without success; nothing was changed")));
+    }
+    Ok(edited)
+}
+
+/// Runs the configured explainer: JSON on its stdin, prose on its stdout.
+pub(crate) fn explainer(command: &[String], input: &str, timeout_ms: u64) -> Result<String, String> {
+    let (program, arguments) = command.split_first().ok_or("no command is configured")?;
+    let mut process = start(program);
+    // It may ask a model on the network; it must not find our secrets on the way.
+    process.args(arguments).env_clear().envs(harmless_environment());
+    let child = process.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
+    let mut child = child.map_err(|error| error.to_string())?;
+    let mut stdin = child.stdin.take().ok_or("it has no input")?;
+    let stdout = child.stdout.take().ok_or("it has no output")?;
+    let input = input.to_owned();
+    std::thread::spawn(move || stdin.write_all(input.as_bytes()));
+    let (sender, receiver) = mpsc::channel();
+    std::thread::spawn(move || {
+        let mut text = Vec::new();
+        let _ = stdout.take(64 * 1024).read_to_end(&mut text);
+        let _ = sender.send(text);
+    });
+    let answer = receiver.recv_timeout(Duration::from_millis(timeout_ms));
+    let _ = child.kill();
+    let _ = child.wait();
+    match answer {
+        Ok(text) if !text.is_empty() => Ok(String::from_utf8_lossy(&text).trim().to_owned()),
+        Ok(_) => Err("it said nothing".to_owned()),
+        Err(_) => Err(format!("it took longer than {timeout_ms} ms")),
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "names of variables that hold no secrets")]
+fn harmless_environment() -> Vec<(&'static str, std::ffi::OsString)> {
+    ["PATH", "HOME", "LANG", "LC_ALL", "TERM", "TZ", "XDG_CONFIG_HOME"]
+        .into_iter()
+        .filter_map(|name| Some((name, std::env::var_os(name)?)))
+        .collect()
+}
+
+/// Runs a program in a directory and gives its exit code and everything it printed.
+pub(crate) fn run_in(
+    program: &OsStr,
+    arguments: &[&str],
+    directory: &Path,
+    plain: &[(&str, &str)],
+) -> std::io::Result<(i32, String)> {
+    let mut command = start(program);
+    command.args(arguments).current_dir(directory).stdin(Stdio::null());
+    command.envs(plain.iter().copied());
+    let output = command.output()?;
+    let text = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+    Ok((output.status.code().unwrap_or(-1), text))
+}
+
+#[expect(clippy::disallowed_methods, reason = "the one place in the program where a process starts")]
+fn start(program: impl AsRef<OsStr>) -> Command {
+    Command::new(program)
+}

@@ -1,0 +1,38 @@
+//! The built program in real repositories: one module per command or concern.
+
+mod config;
+mod conflict;
+mod create;
+mod divergence;
+mod doctor;
+mod execute;
+mod explain;
+mod freeze;
+mod gate;
+mod gits;
+mod hostile;
+mod info;
+mod init;
+mod interactive;
+mod kill;
+mod lifecycle;
+mod log;
+mod metadata;
+mod modify;
+mod navigate;
+mod op_state;
+mod output;
+mod plan_apply;
+mod power;
+mod reparent;
+mod repositories;
+mod restack;
+mod track;
+mod undo;
+
+use lattice_testkit::{Lattice, TestRepo};
+
+/// The program, ready to run in `repo`.
+fn lattice(repo: &TestRepo) -> Lattice {
+    Lattice::new(env!("CARGO_BIN_EXE_lattice"), repo)
+}
