@@ -39,14 +39,15 @@ impl BranchName {
     /// Checks `name` as Git checks the name of a branch.
     pub fn new(name: impl Into<String>) -> Result<Self, NameError> {
         let name = name.into();
-        if name.starts_with('-') {
-            return Err(NameError::LeadingDash(name));
-        }
-        if name == "HEAD" || name == "@" {
-            return Err(NameError::Reserved(name));
-        }
+        check_branch(&name)?;
         check_components(&name)?;
         Ok(Self(name))
+    }
+
+    /// The rest of a valid ref name, whose components need no second check.
+    fn from_valid_ref(rest: &str) -> Option<Self> {
+        check_branch(rest).ok()?;
+        Some(Self(rest.to_owned()))
     }
 
     pub fn as_str(&self) -> &str {
@@ -81,13 +82,24 @@ impl RefName {
 
     /// The branch whose tip this ref is, if it is one.
     pub fn as_branch(&self) -> Option<BranchName> {
-        BranchName::new(self.0.strip_prefix(HEADS)?).ok()
+        BranchName::from_valid_ref(self.0.strip_prefix(HEADS)?)
     }
 
     /// The branch whose metadata this ref is, if it is one.
     pub fn as_metadata_of(&self) -> Option<BranchName> {
-        BranchName::new(self.0.strip_prefix(METADATA)?).ok()
+        BranchName::from_valid_ref(self.0.strip_prefix(METADATA)?)
     }
+}
+
+/// The rules that hold for branches and not for other refs.
+fn check_branch(name: &str) -> Result<(), NameError> {
+    if name.starts_with('-') {
+        return Err(NameError::LeadingDash(name.to_owned()));
+    }
+    if name == "HEAD" || name == "@" {
+        return Err(NameError::Reserved(name.to_owned()));
+    }
+    Ok(())
 }
 
 /// The rules of `git check-ref-format` that hold for every component.

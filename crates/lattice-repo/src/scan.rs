@@ -84,8 +84,7 @@ impl Repo {
             OpStateReading::Present(_) | OpStateReading::Damaged { .. } => None,
         };
         let recorded = self.recorded(&ledger, divergence.as_ref())?;
-        let tracked: Vec<_> = metadata.keys().collect();
-        let stale_locks = worktree::stale_locks(&self.paths, &tracked, &request.now);
+        let stale_locks = worktree::stale_locks(&self.paths, &request.now);
         let mut snapshot = Snapshot {
             repository: self.paths.clone(),
             head: self.read_head(&branches)?,

@@ -110,6 +110,8 @@ impl Git {
             .env("LC_ALL", "C")
             .env("GIT_TERMINAL_PROMPT", "0")
             .env("GIT_PAGER", "cat")
+            // Output goes to a pipe that we read to the end; flushing each line only costs time.
+            .env("GIT_FLUSH", "0")
             .env("GIT_EDITOR", "true")
             .env("GIT_SEQUENCE_EDITOR", "true")
             // Decisions about ancestry must not depend on replacement refs or grafts.

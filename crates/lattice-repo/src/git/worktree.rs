@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 
 use lattice_model::event::HeadValue;
 use lattice_model::id::Oid;
-use lattice_model::name::BranchName;
 use lattice_model::plan::StageMode;
 use lattice_model::snapshot::{GitOperation, Repository, StaleLock, WorkingCopy};
 use lattice_model::time::Timestamp;
@@ -237,16 +236,14 @@ pub(crate) fn is_shallow(common_dir: &Path) -> bool {
 }
 
 /// Lock files that are older than any Git process needs them.
-pub(crate) fn stale_locks(repository: &Repository, branches: &[&BranchName], now: &Timestamp) -> Vec<StaleLock> {
+pub(crate) fn stale_locks(repository: &Repository, now: &Timestamp) -> Vec<StaleLock> {
     const GRACE_SECONDS: i64 = 10;
     let common = &repository.common_dir;
     let mut paths = vec![repository.git_dir.join("index.lock"), repository.git_dir.join("HEAD.lock")];
     paths.extend(["packed-refs.lock", "config.lock", "reftable/tables.list.lock"].map(|name| common.join(name)));
-    for branch in branches {
-        paths.push(common.join(format!("{}.lock", branch.branch_ref())));
-        paths.push(common.join(format!("{}.lock", branch.metadata_ref())));
+    for folder in ["refs/heads", "refs/branch-metadata", "refs/lattice"] {
+        locks_below(&common.join(folder), &mut paths);
     }
-    paths.push(common.join("refs/lattice/event-log.lock"));
     let age = |found: &fs::Metadata| {
         use std::os::unix::fs::MetadataExt;
         now.unix_seconds() - found.mtime()
@@ -260,7 +257,23 @@ pub(crate) fn stale_locks(repository: &Repository, branches: &[&BranchName], now
             stale.push(StaleLock { path: shown, age_seconds: age.unsigned_abs(), size: found.len() });
         }
     }
+    stale.sort_by(|a, b| a.path.cmp(&b.path));
     stale
+}
+
+/// Collects the lock files below a folder of refs.
+fn locks_below(folder: &Path, found: &mut Vec<PathBuf>) {
+    let mut waiting = vec![folder.to_owned()];
+    while let Some(folder) = waiting.pop() {
+        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+            let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
+            if is_folder {
+                waiting.push(entry.path());
+            } else if entry.file_name().as_encoded_bytes().ends_with(b".lock") {
+                found.push(entry.path());
+            }
+        }
+    }
 }
 
 fn parse_status(stdout: &[u8]) -> WorkingCopy {

@@ -77,18 +77,18 @@ pub(crate) fn reply(name: &str, outcome: Outcome) -> Result<Reply, Failure> {
                 notes: Vec::new(),
             };
             let lines = story(&plan, &refs);
-            Ok(Reply::named(name, &document, lines.iter().map(|line| format!("{line}\n")).collect::<String>()))
+            Ok(Reply::named(name, document, lines.iter().map(|line| format!("{line}\n")).collect::<String>()))
         }
         Outcome::Nothing { plan } => {
             let kept: String =
                 plan.kept.iter().map(|kept| format!("kept {} ({})\n", kept.branch, kept.reason)).collect();
-            Ok(Reply::named(name, &nothing(&plan), kept).note("nothing to do"))
+            Ok(Reply::named(name, nothing(&plan), kept).note("nothing to do"))
         }
         Outcome::Planned { plan } => {
             let text: String = plan.preview().iter().map(|line| format!("{line}\n")).collect();
             let empty = plan.is_empty();
             let reply =
-                Reply::named(name, &ChangeDocument { plan: Some(PlanDocument::of(&plan)), ..nothing(&plan) }, text);
+                Reply::named(name, ChangeDocument { plan: Some(PlanDocument::of(&plan)), ..nothing(&plan) }, text);
             Ok(if empty { reply.note("nothing to do") } else { reply.note("this was a dry run: nothing was changed") })
         }
         Outcome::Differs { plan } => {

@@ -85,7 +85,7 @@ fn get(app: &App, key: &str, place: Place) -> Result<Reply, Failure> {
     for text in texts(app, place)? {
         if let Some(value) = read_setting(&text, key)? {
             let options = BTreeMap::from([(key.to_owned(), value.clone())]);
-            return Ok(Reply::new(&ConfigDocument { options, file: None, operation: None }, format!("{value}\n")));
+            return Ok(Reply::new(ConfigDocument { options, file: None, operation: None }, format!("{value}\n")));
         }
     }
     Err(Failure::new("not-set", format!("`{key}` is not set")).hint("lattice config list shows what is"))
@@ -100,7 +100,7 @@ fn list(app: &App, place: Place) -> Result<Reply, Failure> {
     for option in OPTIONS.iter().filter(|option| !options.contains_key(option.key)) {
         text.push_str(&app.style.dim(&format!("# {}: {}\n", option.key, option.help)));
     }
-    Ok(Reply::new(&ConfigDocument { options, file: None, operation: None }, text))
+    Ok(Reply::new(ConfigDocument { options, file: None, operation: None }, text))
 }
 
 fn set(app: &App, (key, value): (&str, &str), preview: Preview) -> Result<Reply, Failure> {
@@ -147,7 +147,7 @@ fn set_global(app: &App, key: &str, value: &str) -> Result<Reply, Failure> {
     written.map_err(|error| Failure::new("io", format!("{} cannot be written: {error}", path.display())))?;
     let options = BTreeMap::from([(key.to_owned(), value.to_owned())]);
     let document = ConfigDocument { options, file: Some(path.display().to_string()), operation: None };
-    Ok(Reply::new(&document, format!("{key} = {value}\n")))
+    Ok(Reply::new(document, format!("{key} = {value}\n")))
 }
 
 fn edit(app: &App, place: Place) -> Result<Reply, Failure> {

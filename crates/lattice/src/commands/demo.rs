@@ -83,7 +83,7 @@ pub(crate) fn run(app: &App, arguments: &Arguments) -> Result<Reply, Failure> {
     }
     let steps = STORY.iter().filter(|step| !matches!(step, Step::Say(_))).count();
     let document = DemoDocument { directory: directory.display().to_string(), steps };
-    Ok(Reply::new(&document, format!("\nThe repository is in {}\n", directory.display())))
+    Ok(Reply::new(document, format!("\nThe repository is in {}\n", directory.display())))
 }
 
 struct Stage<'a> {

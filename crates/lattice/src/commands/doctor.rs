@@ -77,7 +77,7 @@ fn preview(app: &App, engine: &Engine, arguments: &Arguments) -> Result<Reply, F
     document.plan = Some(PlanDocument::of(&plan));
     let text: String = plan.preview().iter().map(|line| format!("{line}\n")).collect();
     let _ = app;
-    Ok(Reply::new(&document, text).note("this was a dry run: nothing was changed"))
+    Ok(Reply::new(document, text).note("this was a dry run: nothing was changed"))
 }
 
 /// The dialogue on a terminal: choose, look, confirm.
@@ -159,7 +159,7 @@ fn told(
     if report.issues.is_empty() {
         text.push_str("no issues\n");
     }
-    let reply = Reply::new(&document, text);
+    let reply = Reply::new(document, text);
     Ok(match blocking {
         0 => reply,
         _ => reply.code(Code::Failed).note("apply a fix with: lattice doctor --fix <id>"),

@@ -39,7 +39,7 @@ pub(crate) fn run(app: &App, arguments: &Arguments) -> Result<Reply, Failure> {
     let text = text(&explanation);
     let mut document = IssueDocument::of(&issue);
     document.explanation = Some(explanation);
-    Ok(Reply::new(&ExplainDocument { issue: document }, text))
+    Ok(Reply::new(ExplainDocument { issue: document }, text))
 }
 
 /// The baseline, and what the configured explainer adds to it, if it does.

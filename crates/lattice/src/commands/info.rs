@@ -66,7 +66,7 @@ pub(crate) fn run(app: &App, arguments: &Arguments) -> Result<Reply, Failure> {
         divergence: snapshot.divergence.as_ref().map(DivergenceDocument::of),
     };
     let text = text(&document, branch.as_ref());
-    Ok(Reply::new(&document, text))
+    Ok(Reply::new(document, text))
 }
 
 fn text(document: &InfoDocument, branch: Option<&BranchName>) -> String {

@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use clap::Args;
-use lattice_engine::{Engine, Evidence, WorkingCopyNeed};
+use lattice_engine::{CommitLine, Engine, Evidence, WorkingCopyNeed};
+use lattice_model::graph::StackGraph;
+use lattice_model::id::Oid;
 use lattice_model::name::BranchName;
 use lattice_model::plan::count;
 use lattice_model::snapshot::{OpStateReading, Snapshot};
@@ -69,7 +71,7 @@ pub(crate) fn run_short(app: &App, _arguments: &ShortArguments) -> Result<Reply,
 /// What `lattice` says without a command: the state, and what to do next.
 pub(crate) fn overview(app: &App) -> Result<Reply, Failure> {
     let reply = log(app, Detail::Usual, Extent::All, false)?;
-    let initialised = reply.fields["trunk"].is_string();
+    let initialised = reply.field("trunk").is_string();
     Ok(if initialised { reply.note("lattice --help lists the commands") } else { reply })
 }
 
@@ -77,25 +79,28 @@ fn log(app: &App, detail: Detail, extent: Extent, untracked: bool) -> Result<Rep
     let engine = app.engine()?;
     let observed = engine.observe("log", WorkingCopyNeed::No)?;
     let snapshot = &observed.snapshot;
-    let shown = shown(snapshot, extent);
-    let document = document(snapshot, &shown);
-    let mut text = drawing(app, &engine, snapshot, (&shown, detail), &document)?;
+    let graph = snapshot.graph();
+    let shown = shown(snapshot, &graph, extent);
+    let document = document(snapshot, &graph, &shown);
+    let view = View { app, engine: &engine, snapshot, graph: &graph, detail };
+    let mut text = view.drawing(&shown, &document)?;
     if untracked {
         document.untracked.iter().for_each(|name| text.push_str(&format!("  {}  (untracked)\n", printable(name))));
     }
-    let mut reply = Reply::new(&document, text);
-    for (branch, reason) in &document.unreadable {
+    let unreadable = document.unreadable.clone();
+    let mut reply = Reply::new(document, text);
+    for (branch, reason) in &unreadable {
         reply = reply
             .note(format!("{branch} is left out, its metadata cannot be used: {reason}; lattice doctor says more"));
     }
     if let Evidence::NotRecorded(reason) = observed.evidence {
         reply = reply.note(format!("changes made outside of Lattice were seen and could not be recorded: {reason}"));
     }
-    Ok(remarks(snapshot, reply))
+    Ok(remarks(snapshot, &graph, reply))
 }
 
 /// What a reader should know besides the drawing.
-fn remarks(snapshot: &Snapshot, reply: Reply) -> Reply {
+fn remarks(snapshot: &Snapshot, graph: &StackGraph, reply: Reply) -> Reply {
     let mut reply = reply;
     match &snapshot.op_state {
         OpStateReading::Present(state) => {
@@ -111,24 +116,15 @@ fn remarks(snapshot: &Snapshot, reply: Reply) -> Reply {
     } else if snapshot.metadata.is_empty() {
         reply = reply.note("no branch is tracked yet: lattice create <name>, or lattice track");
     }
-    let lost = snapshot.tracked().filter(|(metadata, _)| !leads_to_trunk(snapshot, &metadata.name)).count();
+    let lost = snapshot.tracked().count() - graph.topological().len();
     if lost > 0 {
-        reply = reply.note(format!(
-            "{} not lead to the trunk: lattice doctor",
-            if lost == 1 { "1 branch does".to_owned() } else { format!("{lost} branches do") }
-        ));
+        let which = if lost == 1 { "1 branch does".to_owned() } else { format!("{lost} branches do") };
+        reply = reply.note(format!("{which} not lead to the trunk: lattice doctor"));
     }
     reply
 }
 
-fn leads_to_trunk(snapshot: &Snapshot, branch: &BranchName) -> bool {
-    let graph = snapshot.graph();
-    let lowest = graph.downstack(branch).first().cloned().unwrap_or_else(|| branch.clone());
-    graph.parent(&lowest) == snapshot.settings.trunk.as_ref()
-}
-
-fn shown(snapshot: &Snapshot, extent: Extent) -> BTreeSet<BranchName> {
-    let graph = snapshot.graph();
+fn shown(snapshot: &Snapshot, graph: &StackGraph, extent: Extent) -> BTreeSet<BranchName> {
     match (extent, snapshot.head.branch()) {
         (Extent::Stack, Some(current)) if graph.contains(current) => {
             let around = graph.downstack(current).into_iter().chain(graph.upstack(current));
@@ -138,8 +134,7 @@ fn shown(snapshot: &Snapshot, extent: Extent) -> BTreeSet<BranchName> {
     }
 }
 
-fn document(snapshot: &Snapshot, shown: &BTreeSet<BranchName>) -> LogDocument {
-    let graph = snapshot.graph();
+fn document(snapshot: &Snapshot, graph: &StackGraph, shown: &BTreeSet<BranchName>) -> LogDocument {
     let mut order: Vec<_> = graph.topological().into_iter().filter(|branch| shown.contains(branch)).collect();
     let placed: BTreeSet<_> = order.iter().cloned().collect();
     // Branches that do not lead to the trunk are broken, not invisible.
@@ -154,7 +149,7 @@ fn document(snapshot: &Snapshot, shown: &BTreeSet<BranchName>) -> LogDocument {
     LogDocument {
         trunk: snapshot.settings.trunk.as_ref().map(ToString::to_string),
         current: snapshot.head.branch().map(ToString::to_string),
-        branches: order.iter().filter_map(|branch| BranchDocument::of(snapshot, &graph, branch)).collect(),
+        branches: order.iter().filter_map(|branch| BranchDocument::of(snapshot, graph, branch)).collect(),
         untracked: untracked
             .map(ToString::to_string)
             .chain(snapshot.unusable.iter().map(|name| name.name.clone()))
@@ -168,74 +163,91 @@ fn document(snapshot: &Snapshot, shown: &BTreeSet<BranchName>) -> LogDocument {
     }
 }
 
-fn drawing(
-    app: &App,
-    engine: &Engine,
-    snapshot: &Snapshot,
-    (shown, detail): (&BTreeSet<BranchName>, Detail),
-    document: &LogDocument,
-) -> Result<String, Failure> {
-    let graph = snapshot.graph();
-    let current = snapshot.head.branch();
-    let mut rows = Vec::new();
-    if let Some(trunk) = &snapshot.settings.trunk {
-        rows = graph::draw(&graph, trunk, current, shown, app.style);
+/// Everything that drawing a line needs.
+struct View<'a> {
+    app: &'a App,
+    engine: &'a Engine,
+    snapshot: &'a Snapshot,
+    graph: &'a StackGraph,
+    detail: Detail,
+}
+
+impl View<'_> {
+    fn drawing(&self, shown: &BTreeSet<BranchName>, document: &LogDocument) -> Result<String, Failure> {
+        let current = self.snapshot.head.branch();
+        let mut rows = Vec::new();
+        if let Some(trunk) = &self.snapshot.settings.trunk {
+            rows = graph::draw(self.graph, trunk, current, shown, self.app.style);
+        }
+        let drawn: BTreeSet<_> = rows.iter().map(|row| row.branch.clone()).collect();
+        let lost = shown.iter().filter(|branch| !drawn.contains(*branch));
+        rows.extend(lost.map(|branch| Row { drawing: "?".to_owned(), below: String::new(), branch: branch.clone() }));
+        let facts: BTreeMap<&str, &BranchDocument> =
+            document.branches.iter().map(|branch| (branch.name.as_str(), branch)).collect();
+        let width = rows.iter().map(|row| columns(&row.drawing) + 1 + columns(row.branch.as_str())).max().unwrap_or(0);
+        let mut text = String::new();
+        let subjects = self.subjects(&rows)?;
+        for row in &rows {
+            text.push_str(&self.line(row, facts.get(row.branch.as_str()).copied(), width));
+            for commit in self.own_commits(&row.branch).iter().filter_map(|commit| subjects.get(commit)) {
+                let id = self.app.style.dim(&commit.commit.short());
+                text.push_str(&format!("{}   {id} {}\n", row.below, printable(&commit.subject)));
+            }
+        }
+        Ok(text)
     }
-    let drawn: BTreeSet<_> = rows.iter().map(|row| row.branch.clone()).collect();
-    let lost = shown.iter().filter(|branch| !drawn.contains(*branch));
-    rows.extend(lost.map(|branch| Row { drawing: "?".to_owned(), below: String::new(), branch: branch.clone() }));
-    let facts: BTreeMap<&str, &BranchDocument> =
-        document.branches.iter().map(|branch| (branch.name.as_str(), branch)).collect();
-    let width =
-        rows.iter().map(|row| row.drawing.chars().count() + 1 + row.branch.as_str().chars().count()).max().unwrap_or(0);
-    let mut text = String::new();
-    for row in &rows {
+
+    fn line(&self, row: &Row, facts: Option<&BranchDocument>, width: usize) -> String {
         let name = printable(row.branch.as_str());
-        let remarks = match (detail, facts.get(row.branch.as_str())) {
+        let remarks = match (self.detail, facts) {
             (Detail::Names, _) => Vec::new(),
-            (Detail::Usual | Detail::Commits, Some(branch)) => remarks_of(app, snapshot, branch),
-            (Detail::Usual | Detail::Commits, None) => vec![app.style.dim("trunk")],
+            (Detail::Usual | Detail::Commits, Some(branch)) => self.remarks(branch),
+            (Detail::Usual | Detail::Commits, None) => vec![self.app.style.dim("trunk")],
         };
-        let here = current == Some(&row.branch);
-        let shown_name = if here { app.style.bold(&name) } else { name.clone() };
-        let pad = width.saturating_sub(row.drawing.chars().count() + 1 + name.chars().count());
-        let line = format!("{} {shown_name}{}  {}", row.drawing, " ".repeat(pad), remarks.join("  "));
-        text.push_str(line.trim_end());
-        text.push('\n');
-        if detail == Detail::Commits {
-            text.push_str(&commits(app, engine, snapshot, row)?);
+        let here = self.snapshot.head.branch() == Some(&row.branch);
+        let shown = if here { self.app.style.bold(&name) } else { name.clone() };
+        let pad = width.saturating_sub(columns(&row.drawing) + 1 + columns(&name));
+        let line = format!("{} {shown}{}  {}", row.drawing, " ".repeat(pad), remarks.join("  "));
+        format!("{}\n", line.trim_end())
+    }
+
+    fn remarks(&self, branch: &BranchDocument) -> Vec<String> {
+        let style = self.app.style;
+        let mut remarks = vec![style.dim(&count(branch.commits, "commit"))];
+        if branch.needs_restack {
+            remarks.push(style.warn("needs restack"));
+        }
+        if branch.frozen {
+            remarks.push("frozen".to_owned());
+        }
+        if let Some(pr) = &branch.pr {
+            remarks.push(pr.text());
+        }
+        let here = self.snapshot.repository.work_dir.as_ref().map(|path| path.display().to_string());
+        if branch.checked_out.is_some() && branch.checked_out != here {
+            remarks.push(format!("in {}", printable(branch.checked_out.as_deref().unwrap_or_default())));
+        }
+        if self.snapshot.head.branch().is_some_and(|current| current.as_str() == branch.name) {
+            remarks.push(style.good("(current)"));
+        }
+        remarks
+    }
+
+    /// All commits that are shown, read with one process.
+    fn subjects(&self, rows: &[Row]) -> Result<BTreeMap<Oid, CommitLine>, Failure> {
+        let ids: Vec<_> = rows.iter().flat_map(|row| self.own_commits(&row.branch)).collect();
+        Ok(self.engine.commits(&ids)?.into_iter().map(|commit| (commit.commit, commit)).collect())
+    }
+
+    fn own_commits(&self, branch: &BranchName) -> Vec<Oid> {
+        match self.detail {
+            Detail::Names | Detail::Usual => Vec::new(),
+            Detail::Commits => self.snapshot.position(branch).map(|position| position.commits).unwrap_or_default(),
         }
     }
-    Ok(text)
 }
 
-fn remarks_of(app: &App, snapshot: &Snapshot, branch: &BranchDocument) -> Vec<String> {
-    let style = app.style;
-    let mut remarks = vec![style.dim(&count(branch.commits, "commit"))];
-    if branch.needs_restack {
-        remarks.push(style.warn("needs restack"));
-    }
-    if branch.frozen {
-        remarks.push("frozen".to_owned());
-    }
-    if let Some(pr) = &branch.pr {
-        remarks.push(pr.text());
-    }
-    let here = snapshot.repository.work_dir.as_ref().map(|path| path.display().to_string());
-    if branch.checked_out.is_some() && branch.checked_out != here {
-        remarks.push(format!("in {}", printable(branch.checked_out.as_deref().unwrap_or_default())));
-    }
-    if snapshot.head.branch().is_some_and(|current| current.as_str() == branch.name) {
-        remarks.push(style.good("(current)"));
-    }
-    remarks
-}
-
-fn commits(app: &App, engine: &Engine, snapshot: &Snapshot, row: &Row) -> Result<String, Failure> {
-    let Some(position) = snapshot.position(&row.branch) else { return Ok(String::new()) };
-    let lines = engine.commits(&position.commits)?;
-    let line = |commit: &lattice_engine::CommitLine| {
-        format!("{}   {} {}\n", row.below, app.style.dim(&commit.commit.short()), printable(&commit.subject))
-    };
-    Ok(lines.iter().map(line).collect())
+/// How many columns a name takes, near enough for aligning.
+fn columns(text: &str) -> usize {
+    text.chars().count()
 }

@@ -32,7 +32,7 @@ pub(crate) fn run_parent(app: &App, arguments: &ParentArguments) -> Result<Reply
     let branch = resolve(&snapshot, arguments.branch.as_ref())?;
     let parent = snapshot.metadata_of(&branch).map(|(metadata, _)| metadata.parent.name().to_string());
     let text = parent.as_ref().map(|parent| format!("{parent}\n")).unwrap_or_default();
-    let reply = Reply::new(&ParentDocument { branch: branch.to_string(), parent: parent.clone() }, text);
+    let reply = Reply::new(ParentDocument { branch: branch.to_string(), parent: parent.clone() }, text);
     Ok(match parent {
         Some(_) => reply,
         None => reply.note(format!("{branch} stands on nothing that is tracked")),
@@ -44,7 +44,7 @@ pub(crate) fn run_children(app: &App, arguments: &ChildrenArguments) -> Result<R
     let branch = resolve(&snapshot, arguments.branch.as_ref())?;
     let children: Vec<_> = snapshot.graph().children(&branch).map(ToString::to_string).collect();
     let text: String = children.iter().map(|child| format!("{child}\n")).collect();
-    Ok(Reply::new(&ChildrenDocument { branch: branch.to_string(), children }, text))
+    Ok(Reply::new(ChildrenDocument { branch: branch.to_string(), children }, text))
 }
 
 fn resolve(snapshot: &Snapshot, named: Option<&BranchName>) -> Result<BranchName, Failure> {

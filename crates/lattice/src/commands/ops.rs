@@ -52,13 +52,13 @@ pub(crate) fn run(app: &App, arguments: &Arguments) -> Result<Reply, Failure> {
             if let Some(reason) = &operation.reason {
                 text.push_str(&format!("  reason: {}\n", printable(reason)));
             }
-            Ok(Reply::new(&OpsShowDocument { operation: OperationDocument::of(&operation) }, text))
+            Ok(Reply::new(OpsShowDocument { operation: OperationDocument::of(&operation) }, text))
         }
         None => {
             let operations: Vec<_> = engine.operations()?.into_iter().take(arguments.limit).collect();
             let text: String = operations.iter().map(|operation| line(app, operation)).collect();
             let document = OpsDocument { operations: operations.iter().map(OperationDocument::of).collect() };
-            let reply = Reply::new(&document, text);
+            let reply = Reply::new(document, text);
             Ok(if operations.is_empty() { reply.note("no operations yet") } else { reply })
         }
     }

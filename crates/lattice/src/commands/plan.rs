@@ -47,7 +47,7 @@ pub(crate) fn run_plan(app: &App, arguments: &PlanArguments) -> Result<Reply, Fa
     let command = parse(&arguments.command)?;
     let planning = app.with_mode(Mode::DryRun);
     let reply = dispatch::dispatch(&planning, command)?;
-    let plan = reply.fields.get("plan").cloned().unwrap_or_default();
+    let plan = reply.field("plan");
     let digest = plan["digest"].as_str().and_then(|text| ContentDigest::new(text).ok());
     let digest = digest.ok_or_else(|| Failure::usage("this command changes nothing that could be planned"))?;
     let file = PlanFile { kind: KIND.to_owned(), schema_version: 1, arguments: arguments.command.clone(), digest };
@@ -56,7 +56,7 @@ pub(crate) fn run_plan(app: &App, arguments: &PlanArguments) -> Result<Reply, Fa
     crate::output::write_file(&path, &text)
         .map_err(|error| Failure::new("io", format!("{} cannot be written: {error}", path.display())))?;
     let document = serde_json::json!({ "file": path.display().to_string(), "plan": plan });
-    Ok(Reply::named("plan", &document, reply.text)
+    Ok(Reply::named("plan", document, reply.text)
         .note(format!("apply it with: lattice apply {}", arguments.out.display())))
 }
 

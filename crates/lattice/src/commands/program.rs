@@ -42,14 +42,14 @@ pub(crate) struct SchemaArguments {
 pub(crate) fn version() -> Reply {
     let formats = BTreeMap::from([("branch-metadata", 1), ("event", 1), ("journal", 1), ("op-state", 1), ("plan", 1)]);
     let document = VersionDocument { version: env!("CARGO_PKG_VERSION"), formats };
-    Reply::new(&document, format!("lattice {}\n", env!("CARGO_PKG_VERSION")))
+    Reply::new(document, format!("lattice {}\n", env!("CARGO_PKG_VERSION")))
 }
 
 pub(crate) fn run_completion(arguments: &CompletionArguments) -> Result<Reply, Failure> {
     let mut script = Vec::new();
     clap_complete::generate(arguments.shell, &mut dispatch::command_line(), "lattice", &mut script);
     let text = String::from_utf8_lossy(&script).into_owned();
-    Ok(Reply::named("completion", &TextDocument { text: text.clone() }, text))
+    Ok(Reply::named("completion", TextDocument { text: text.clone() }, text))
 }
 
 pub(crate) fn run_man(arguments: &ManArguments) -> Result<Reply, Failure> {
@@ -58,12 +58,12 @@ pub(crate) fn run_man(arguments: &ManArguments) -> Result<Reply, Failure> {
         std::fs::create_dir_all(folder).map_err(failed)?;
         clap_mangen::generate_to(dispatch::command_line(), folder).map_err(failed)?;
         let text = format!("wrote the manual to {}\n", folder.display());
-        return Ok(Reply::named("man", &TextDocument { text: text.clone() }, text));
+        return Ok(Reply::named("man", TextDocument { text: text.clone() }, text));
     }
     let mut page = Vec::new();
     clap_mangen::Man::new(dispatch::command_line()).render(&mut page).map_err(failed)?;
     let text = String::from_utf8_lossy(&page).into_owned();
-    Ok(Reply::named("man", &TextDocument { text: text.clone() }, text))
+    Ok(Reply::named("man", TextDocument { text: text.clone() }, text))
 }
 
 pub(crate) fn run_schema(arguments: &SchemaArguments) -> Result<Reply, Failure> {
@@ -71,14 +71,14 @@ pub(crate) fn run_schema(arguments: &SchemaArguments) -> Result<Reply, Failure> 
     let Some(command) = &arguments.command else {
         let names: Vec<_> = schemas.keys().copied().collect();
         let text: String = names.iter().map(|name| format!("{name}\n")).collect();
-        return Ok(Reply::named("schema", &serde_json::json!({ "commands": names }), text));
+        return Ok(Reply::named("schema", serde_json::json!({ "commands": names }), text));
     };
     let schema = schemas.get(command.as_str()).ok_or_else(|| {
         Failure::new("no-such-schema", format!("`{command}` has no document"))
             .hint("lattice schema lists those that have")
     })?;
     let text = serde_json::to_string_pretty(schema).expect("bug: a schema has string keys") + "\n";
-    Ok(Reply::named("schema", &serde_json::json!({ "command": command, "document": schema }), text))
+    Ok(Reply::named("schema", serde_json::json!({ "command": command, "document": schema }), text))
 }
 
 /// The schema of every document, by command.

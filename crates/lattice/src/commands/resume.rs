@@ -54,7 +54,7 @@ pub(crate) fn run_continue(app: &App, arguments: &ContinueArguments) -> Result<R
                 refs.iter().filter_map(|change| change.name.as_branch()).map(|b| b.to_string()).collect();
             let text = format!("done: {}\n", branches.join(", "));
             let refs = refs.iter().map(RefDocument::of).collect();
-            Ok(Reply::new(&ContinueDocument { operation: op.to_string(), refs }, text))
+            Ok(Reply::new(ContinueDocument { operation: op.to_string(), refs }, text))
         }
         Outcome::Paused(paused) => Err(paused_failure(&paused)),
         Outcome::Nothing { .. } | Outcome::Planned { .. } | Outcome::Differs { .. } | Outcome::Gated(_) => {
@@ -67,7 +67,7 @@ pub(crate) fn run_abort(app: &App, _arguments: &AbortArguments) -> Result<Reply,
     let aborted = app.engine()?.abort()?;
     let left_alone: Vec<_> = aborted.left_alone.iter().map(ToString::to_string).collect();
     let mut reply = Reply::new(
-        &AbortDocument { command: aborted.command.clone(), left_alone: left_alone.clone() },
+        AbortDocument { command: aborted.command.clone(), left_alone: left_alone.clone() },
         format!("`{}` was given up; everything is as before\n", aborted.command),
     );
     for name in left_alone {

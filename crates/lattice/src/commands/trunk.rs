@@ -41,7 +41,7 @@ pub(crate) fn run(app: &App, arguments: &Arguments) -> Result<Reply, Failure> {
             let trunk = snapshot.settings.trunk.as_ref().map(ToString::to_string);
             let text = trunk.as_ref().map(|trunk| format!("{trunk}\n")).unwrap_or_default();
             let known = trunk.is_some();
-            let reply = Reply::new(&TrunkDocument { trunk }, text);
+            let reply = Reply::new(TrunkDocument { trunk }, text);
             Ok(if known { reply } else { reply.note("no trunk is configured: lattice init") })
         }
     }

@@ -29,5 +29,5 @@ pub(crate) fn run(app: &App, arguments: &Arguments) -> Result<Reply, Failure> {
     if holds {
         text = format!("holds: {}\n", verification.checked.join(", "));
     }
-    Ok(Reply::new(&document, text).code(if holds { Code::Done } else { Code::Failed }))
+    Ok(Reply::new(document, text).code(if holds { Code::Done } else { Code::Failed }))
 }

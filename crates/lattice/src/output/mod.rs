@@ -52,11 +52,21 @@ pub(crate) trait Document: Serialize + JsonSchema {
     const COMMAND: &'static str;
 }
 
+/// Fields that become JSON only if someone wants to see them.
+trait Fields {
+    fn value(&self) -> Value;
+}
+
+impl<T: Serialize> Fields for T {
+    fn value(&self) -> Value {
+        serde_json::to_value(self).expect("bug: our documents have string keys")
+    }
+}
+
 /// What a command has to say.
-#[derive(Debug)]
 pub(crate) struct Reply {
     command: String,
-    pub(crate) fields: Value,
+    fields: Box<dyn Fields>,
     /// Data, for stdout.
     pub(crate) text: String,
     /// Remarks, for stderr.
@@ -65,14 +75,19 @@ pub(crate) struct Reply {
 }
 
 impl Reply {
-    pub(crate) fn new<D: Document>(document: &D, text: impl Into<String>) -> Self {
+    pub(crate) fn new<D: Document + 'static>(document: D, text: impl Into<String>) -> Self {
         Self::named(D::COMMAND, document, text)
     }
 
     /// A document that several commands share.
-    pub(crate) fn named<D: Serialize>(command: &str, document: &D, text: impl Into<String>) -> Self {
-        let fields = serde_json::to_value(document).expect("bug: our documents have string keys");
-        Self { command: command.to_owned(), fields, text: text.into(), notes: Vec::new(), code: Code::Done }
+    pub(crate) fn named<D: Serialize + 'static>(command: &str, document: D, text: impl Into<String>) -> Self {
+        Self {
+            command: command.to_owned(),
+            fields: Box::new(document),
+            text: text.into(),
+            notes: Vec::new(),
+            code: Code::Done,
+        }
     }
 
     #[must_use]
@@ -94,12 +109,17 @@ impl Reply {
         self
     }
 
+    /// One field of the document.
+    pub(crate) fn field(&self, name: &str) -> Value {
+        self.fields.value().get(name).cloned().unwrap_or_default()
+    }
+
     fn document(&self) -> Value {
         let mut document = Map::new();
         document.insert("schema".to_owned(), json!(format!("lattice.{}/v1", self.command)));
         document.insert("ok".to_owned(), json!(true));
-        if let Value::Object(fields) = &self.fields {
-            document.extend(fields.clone());
+        if let Value::Object(fields) = self.fields.value() {
+            document.extend(fields);
         }
         Value::Object(document)
     }
