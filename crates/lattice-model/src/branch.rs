@@ -45,7 +45,8 @@ impl Parent {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "state", rename_all = "lowercase", deny_unknown_fields)]
 pub enum FreezeState {
-    Unfrozen,
+    // With braces, serde also refuses fields that do not belong here.
+    Unfrozen {},
     Frozen { scope: FreezeScope, reason: Option<String>, frozen_at: Timestamp },
 }
 
@@ -67,7 +68,7 @@ pub enum FreezeScope {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "state", rename_all = "lowercase", deny_unknown_fields)]
 pub enum PrState {
-    None,
+    None {},
     Linked { forge: String, number: u64, url: String, last_known: Option<PrStatus> },
 }
 

@@ -35,12 +35,15 @@ impl Covered {
 
     /// One line per entry, sorted by name: `<value> <name>`. The ledger stores this text.
     pub(crate) fn text(&self) -> String {
-        let mut lines: BTreeMap<&str, String> =
-            self.refs.iter().map(|(name, oid)| (name.as_str(), oid.to_string())).collect();
+        // `lattice/…` sorts before `refs/…`, and the map is sorted already.
+        let mut text = String::with_capacity(self.refs.len() * 80);
         if let Some(config) = &self.config {
-            lines.insert(CONFIG, config.to_string());
+            text.extend([config.as_str(), " ", CONFIG, "\n"]);
         }
-        lines.iter().map(|(name, value)| format!("{value} {name}\n")).collect()
+        for (name, oid) in &self.refs {
+            text.extend([oid.to_string().as_str(), " ", name.as_str(), "\n"]);
+        }
+        text
     }
 
     pub(crate) fn fingerprint(&self) -> Fingerprint {

@@ -100,8 +100,8 @@ impl Create {
         let document = MetadataDraft {
             parent: Parent::of(parent, &trunk),
             base: Place::Object(tip),
-            freeze: FreezeDraft::Keep(FreezeState::Unfrozen),
-            pr: PrState::None,
+            freeze: FreezeDraft::Keep(FreezeState::Unfrozen {}),
+            pr: PrState::None {},
             created_at: None,
         };
         plan.steps.push(Step::SetMetadata { branch: self.name.clone(), expected: Expected::Absent, document });

@@ -73,7 +73,7 @@ impl Command for Unfreeze {
         let (metadata, _) = snapshot.metadata_of(&branch).expect("bug: tracked branches have metadata");
         let mut plan = Plan::new(Self::NAME, Hooks::Run);
         if metadata.freeze.is_frozen() {
-            plan.steps.push(refreeze(snapshot, &branch, FreezeDraft::Keep(FreezeState::Unfrozen)));
+            plan.steps.push(refreeze(snapshot, &branch, FreezeDraft::Keep(FreezeState::Unfrozen {})));
         }
         Ok(plan.verified())
     }

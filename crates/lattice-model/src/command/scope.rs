@@ -67,7 +67,7 @@ pub(crate) fn frozen(snapshot: &Snapshot, branch: &BranchName) -> Option<Issue> 
         return None;
     }
     let mut document = draft_of(metadata);
-    document.freeze = FreezeDraft::Keep(crate::branch::FreezeState::Unfrozen);
+    document.freeze = FreezeDraft::Keep(crate::branch::FreezeState::Unfrozen {});
     let unfreeze = Plan::new("doctor", Hooks::Run)
         .then(Step::SetMetadata { branch: branch.clone(), expected: expected_metadata(snapshot, branch), document })
         .verified();

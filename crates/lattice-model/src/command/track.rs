@@ -96,8 +96,8 @@ impl Command for Track {
             || MetadataDraft {
                 parent: Parent::of(&self.parent, &trunk),
                 base: Place::Object(base),
-                freeze: FreezeDraft::Keep(FreezeState::Unfrozen),
-                pr: PrState::None,
+                freeze: FreezeDraft::Keep(FreezeState::Unfrozen {}),
+                pr: PrState::None {},
                 created_at: None,
             },
             |(metadata, _)| draft_of(metadata),

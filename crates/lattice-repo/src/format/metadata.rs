@@ -53,14 +53,10 @@ struct Probe {
 
 /// Reads the document that stands at the metadata ref of `branch`.
 pub(crate) fn parse(bytes: &[u8], branch: &BranchName, hex_len: usize) -> Result<BranchMetadataV1, MetadataProblem> {
-    let malformed = |error: serde_json::Error| MetadataProblem::Malformed(error.to_string());
-    let probe: Probe = serde_json::from_slice(bytes).map_err(malformed)?;
-    match probe.schema_version {
-        Some(version) if version == 1 => {}
-        Some(version) => return Err(MetadataProblem::UnknownVersion(version.to_string())),
-        None => return Err(MetadataProblem::UnknownVersion("none".to_owned())),
+    let document: DocumentV1 = serde_json::from_slice(bytes).map_err(|error| problem(bytes, &error))?;
+    if document.schema_version != 1 {
+        return Err(MetadataProblem::UnknownVersion(document.schema_version.to_string()));
     }
-    let document: DocumentV1 = serde_json::from_slice(bytes).map_err(malformed)?;
     if document.kind != KIND {
         return Err(MetadataProblem::Malformed(format!("its kind is `{}`, not `{KIND}`", document.kind)));
     }
@@ -79,6 +75,15 @@ pub(crate) fn parse(bytes: &[u8], branch: &BranchName, hex_len: usize) -> Result
         created_at: document.timestamps.created_at,
         updated_at: document.timestamps.updated_at,
     })
+}
+
+/// Why a document cannot be read: a version that this program does not know is not a broken document.
+fn problem(bytes: &[u8], error: &serde_json::Error) -> MetadataProblem {
+    match serde_json::from_slice::<Probe>(bytes).map(|probe| probe.schema_version) {
+        Ok(Some(version)) if version != 1 => MetadataProblem::UnknownVersion(version.to_string()),
+        Ok(None) => MetadataProblem::UnknownVersion("none".to_owned()),
+        Ok(Some(_)) | Err(_) => MetadataProblem::Malformed(error.to_string()),
+    }
 }
 
 /// The document as it is stored, readable with `git cat-file`.

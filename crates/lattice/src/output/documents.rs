@@ -153,7 +153,7 @@ impl BranchDocument {
         use lattice_model::branch::PrState;
         let (metadata, _) = snapshot.metadata_of(branch)?;
         let pr = match &metadata.pr {
-            PrState::None => None,
+            PrState::None {} => None,
             PrState::Linked { number, url, last_known, .. } => Some(PrDocument {
                 number: *number,
                 url: url.clone(),
