@@ -1,17 +1,22 @@
-//! Benchmarks that build a repository, run the program in it and print how long each part took.
-//!
-//! A benchmark is one entry of [`BENCHES`]; the task `cargo xtask bench <name>` is to look it up there.
+//! Benchmarks: every figure is a ratio to plain Git on the same repository, measured in turns in one run.
+
+mod fixture;
+mod measure;
+mod report;
+mod stack;
 
 use std::path::Path;
 
 use crate::Failure;
+use crate::process::Call;
 
-/// A benchmark under the name it is called by.
-pub struct Bench {
-    pub name: &'static str,
-    /// Measures and prints; the argument is the root of the workspace.
-    pub run: fn(&Path) -> Result<(), Failure>,
+/// Builds the release binary, measures, prints the tables and writes `docs/benchmarks.md`.
+pub fn run(root: &Path, name: &str) -> Result<(), Failure> {
+    let build = Call { program: "cargo", arguments: &["build", "--release"], environment: &[] };
+    build.run(root)?;
+    let sections = match name {
+        "stack" => stack::run(root)?,
+        other => return Err(Failure::Problems(vec![format!("there is no benchmark `{other}`; there is: stack")])),
+    };
+    report::write(root, &sections)
 }
-
-/// All benchmarks, in the order in which they are listed.
-pub const BENCHES: &[Bench] = &[];

@@ -5,12 +5,13 @@
 use std::error::Error;
 use std::process::ExitCode;
 
-use xtask::{Failure, conformance, suite};
+use xtask::{Failure, bench, conformance, suite};
 
 const USAGE: &str = "\
 usage: cargo xtask <task>
 
   test                   install what the tests need and run every check
+  bench stack            measure against plain Git, write docs/benchmarks.md
   conformance            write docs/conformance.md from the comments beside the tests
   conformance --check    fail if docs/conformance.md is not up to date";
 
@@ -20,6 +21,7 @@ fn main() -> ExitCode {
     let root = xtask::root();
     let result = match words.as_slice() {
         ["test"] => suite::run(root),
+        ["bench", name] => bench::run(root, name),
         ["conformance"] => conformance::write(root),
         ["conformance", "--check"] => conformance::check(root),
         _ => {

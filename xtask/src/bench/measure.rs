@@ -1,0 +1,50 @@
+//! Times things in turns, so that a noisy machine disturbs all of them alike.
+
+use std::time::{Duration, Instant};
+
+use crate::Failure;
+
+/// Something to be timed: what precedes each run is not counted.
+pub(super) struct Contestant<'a> {
+    pub(super) name: String,
+    pub(super) prepare: Box<dyn FnMut() -> Result<(), Failure> + 'a>,
+    pub(super) run: Box<dyn FnMut() -> Result<(), Failure> + 'a>,
+}
+
+/// What was seen of one contestant.
+#[derive(Debug, Clone)]
+pub(super) struct Timing {
+    pub(super) name: String,
+    pub(super) median: Duration,
+    pub(super) best: Duration,
+}
+
+/// Runs everyone once per round, after one round that is not counted.
+pub(super) fn in_turns(rounds: usize, contestants: &mut [Contestant<'_>]) -> Result<Vec<Timing>, Failure> {
+    let mut times = vec![Vec::new(); contestants.len()];
+    for round in 0..=rounds {
+        for (contestant, times) in contestants.iter_mut().zip(&mut times) {
+            (contestant.prepare)()?;
+            let start = Instant::now();
+            (contestant.run)()?;
+            if round > 0 {
+                times.push(start.elapsed());
+            }
+        }
+    }
+    let timing = |(contestant, mut times): (&Contestant<'_>, Vec<Duration>)| {
+        times.sort();
+        Timing { name: contestant.name.clone(), median: times[times.len() / 2], best: times[0] }
+    };
+    Ok(contestants.iter().zip(times).map(timing).collect())
+}
+
+/// `12.3 ms`.
+pub(super) fn shown(time: Duration) -> String {
+    format!("{:.1} ms", time.as_secs_f64() * 1000.0)
+}
+
+/// How many times longer `this` took than `that`.
+pub(super) fn ratio(this: Duration, that: Duration) -> f64 {
+    this.as_secs_f64() / that.as_secs_f64()
+}
