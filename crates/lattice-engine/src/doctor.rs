@@ -39,8 +39,12 @@ impl Engine {
         if !offered.fixes.is_empty() && report.capabilities.contains(&Capability::NoLatticeOpInProgress) {
             // The divergence may just have been recorded, so the tip is read again.
             let snapshot = self.scan(ReadWorkingCopy::No)?;
-            let recorded =
-                self.repo.record_proposal(&snapshot, offered, self.op_id("doctor proposal"), &self.environment.now);
+            let recorded = self.repo.record_proposal(
+                &snapshot,
+                offered,
+                self.op_id("doctor proposal", &snapshot),
+                &self.environment.now,
+            );
             if let Err(error) = recorded {
                 evidence = Evidence::NotRecorded(error.to_string());
             }
@@ -77,7 +81,7 @@ impl Engine {
             detail.fixes.push(chosen.fix.id.to_string());
         }
         let request = OperationRequest {
-            op: self.op_id("doctor"),
+            op: self.op_id("doctor", &snapshot),
             now: self.environment.now.clone(),
             origin: Origin::Doctor,
             detail,

@@ -11,7 +11,7 @@ use std::path::Path;
 
 use lattice_model::id::OpId;
 use lattice_model::settings::Settings;
-use lattice_model::snapshot::{Repository, Snapshot};
+use lattice_model::snapshot::{LedgerReading, Repository, Snapshot};
 use lattice_model::time::Timestamp;
 use lattice_repo::{Lock, LockHolder, ReadWorkingCopy, Repo, ScanRequest};
 
@@ -85,7 +85,7 @@ impl Engine {
             return Evidence::Complete;
         }
         self.trace("divergence", "refs changed outside of Lattice");
-        match self.repo.record_divergence(snapshot, command, self.op_id(command), &self.environment.now) {
+        match self.repo.record_divergence(snapshot, command, self.op_id(command, snapshot), &self.environment.now) {
             Ok(()) => Evidence::Complete,
             Err(error) => Evidence::NotRecorded(error.to_string()),
         }
@@ -100,9 +100,13 @@ impl Engine {
         Ok(self.repo.lock(&me, snapshot_settings.lock_timeout_ms)?)
     }
 
-    /// An id for an operation: different for each run, reproducible from its seed.
-    fn op_id(&self, command: &str) -> OpId {
-        OpId::of(format!("{}\0{}\0{command}", self.environment.seed, self.environment.now).as_bytes())
+    /// An id for an operation: different for each run and each state of the ledger, reproducible from its seed.
+    fn op_id(&self, command: &str, snapshot: &Snapshot) -> OpId {
+        let tip = match &snapshot.ledger {
+            LedgerReading::Absent => String::new(),
+            LedgerReading::Tip { commit, .. } | LedgerReading::Damaged { commit, .. } => commit.to_string(),
+        };
+        OpId::of(format!("{}\0{}\0{command}\0{tip}", self.environment.seed, self.environment.now).as_bytes())
     }
 
     fn trace(&self, stage: &str, detail: &str) {

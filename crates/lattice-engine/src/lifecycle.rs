@@ -90,7 +90,7 @@ impl Engine {
         }
         let lock = lock.expect("bug: what executes has the lock");
         let request = OperationRequest {
-            op: self.op_id(C::NAME),
+            op: self.op_id(C::NAME, ready.snapshot()),
             now: self.environment.now.clone(),
             origin: Origin::User,
             detail,

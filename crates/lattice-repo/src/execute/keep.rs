@@ -2,9 +2,11 @@
 
 use lattice_model::id::OpId;
 use lattice_model::name::RefName;
+use lattice_model::plan::Expected;
 
 use crate::format::journal::Edit;
 use crate::git::import::{Entry, Import, Mark, NewCommit, NewTree, Source};
+use crate::git::transaction::{RefEdit, Target};
 
 use super::{ExecuteError, Executor};
 
@@ -15,7 +17,32 @@ pub(crate) fn keep_ref(op: &OpId) -> RefName {
     RefName::new(format!("{KEEP}{op}")).expect("ids are valid in names")
 }
 
+/// An operation leaves two events, or three if doctor asked for it.
+const EVENTS_PER_OPERATION: u64 = 3;
+
+/// How many events may pass between two looks for what is no longer kept.
+const PRUNE_EVERY: u64 = 64;
+
 impl Executor<'_> {
+    /// Lets go of operations that are neither among the newest nor young enough, now and then.
+    pub(super) fn prune_keeps(&self, seq: u64) -> Result<(), ExecuteError> {
+        if seq % PRUNE_EVERY >= EVENTS_PER_OPERATION {
+            return Ok(());
+        }
+        let mut kept = self.git.dated_refs(KEEP)?;
+        kept.sort_by_key(|kept| std::cmp::Reverse(kept.seconds));
+        let oldest =
+            self.now.unix_seconds() - i64::try_from(self.settings.keep_days).unwrap_or(i64::MAX).saturating_mul(86_400);
+        let newest = usize::try_from(self.settings.keep_operations).unwrap_or(usize::MAX);
+        let edits: Vec<_> = kept
+            .into_iter()
+            .skip(newest)
+            .filter(|kept| kept.seconds < oldest)
+            .map(|kept| RefEdit { name: kept.name, expected: Expected::At(kept.oid), to: Target::Delete })
+            .collect();
+        if edits.is_empty() { Ok(()) } else { Ok(self.transact(&edits)?) }
+    }
+
     /// A commit whose parents are the tips that are replaced, and whose tree holds the index
     /// that was found and the metadata documents that are replaced.
     pub(super) fn keep_commit(&self, import: &mut Import, edits: &[Edit]) -> Result<Mark, ExecuteError> {

@@ -264,6 +264,8 @@ impl<'a> Executor<'a> {
         }
         durable::sync_file_system(&self.repo.paths.common_dir).map_err(io_error("flush to disk"))?;
         self.record_committed(&prepared)?;
+        // Whatever stands in the way of tidying up can wait until the next time.
+        let _ = self.prune_keeps(prepared.seq);
         self.clean_up()?;
         // The hook may report; by now it cannot change whether the operation happened.
         self.run_post_commit();

@@ -68,6 +68,7 @@ impl Executor<'_> {
             index: place.index,
             config,
             after: covered.fingerprint(),
+            seq: last_event(&ledger).map_or(0, |event| event.seq) + 2,
             ledger_before: tip,
             intent: records.intent.map_or(tip.unwrap_or(committed), |mark| written.get(mark)),
             committed,

@@ -71,6 +71,8 @@ pub(crate) struct Prepared {
     pub(crate) index: IndexAfter,
     pub(crate) config: Option<ConfigChange>,
     pub(crate) after: Fingerprint,
+    /// The number of the event that closes the operation.
+    pub(crate) seq: u64,
     pub(crate) ledger_before: Option<Oid>,
     pub(crate) intent: Oid,
     pub(crate) committed: Oid,

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use lattice_model::id::Oid;
+use lattice_model::name::RefName;
 
 use super::error::GitError;
 use super::process::Git;
@@ -33,6 +34,27 @@ impl Git {
         let warnings = finished.stderr.lines().map(str::to_owned).collect();
         let stdout = finished.check(COMMAND)?;
         Ok(Listing { refs: parse(&stdout)?, warnings })
+    }
+}
+
+/// A ref with the time of the commit it points to.
+pub(crate) struct DatedRef {
+    pub(crate) name: RefName,
+    pub(crate) oid: Oid,
+    pub(crate) seconds: i64,
+}
+
+impl Git {
+    /// All refs below `prefix` with the times of their commits.
+    pub(crate) fn dated_refs(&self, prefix: &str) -> Result<Vec<DatedRef>, GitError> {
+        let format = "--format=%(refname) %(objectname) %(committerdate:unix)";
+        let stdout = self.call("for-each-ref").args([format, prefix]).run()?;
+        let line = |line: &str| {
+            let mut words = line.split(' ');
+            let (name, oid, seconds) = (words.next()?, words.next()?, words.next()?);
+            Some(DatedRef { name: RefName::new(name).ok()?, oid: Oid::new(oid).ok()?, seconds: seconds.parse().ok()? })
+        };
+        Ok(String::from_utf8_lossy(&stdout).lines().filter_map(line).collect())
     }
 }
 

@@ -27,6 +27,8 @@ mod power;
 mod reparent;
 mod repositories;
 mod restack;
+mod retention;
+mod tour;
 mod track;
 mod undo;
 
