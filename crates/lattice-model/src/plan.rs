@@ -348,7 +348,7 @@ impl std::fmt::Display for Place {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Object(oid) => f.write_str(&oid.short()),
-            Self::TipOf(branch) => write!(f, "{branch}"),
+            Self::TipOf(branch) => write!(f, "the new {branch}"),
         }
     }
 }

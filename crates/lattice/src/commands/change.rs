@@ -4,7 +4,7 @@ use lattice_engine::{Engine, Mode, Outcome, Paused, WorkingCopyNeed};
 use lattice_model::event::{HeadValue, RefChange};
 use lattice_model::gate::{Command, Refusal, RepairBundle};
 use lattice_model::issue::FixEffect;
-use lattice_model::plan::{CommitMode, Expected, Plan, Step, count};
+use lattice_model::plan::{CommitMode, Expected, FreezeDraft, Plan, Step, count};
 use lattice_model::snapshot::Snapshot;
 
 use crate::app::{App, Interaction};
@@ -162,12 +162,20 @@ fn story(plan: &Plan, refs: &[RefChange]) -> Vec<String> {
             Step::SetMetadata { branch, expected: Expected::Absent, document } => {
                 format!("tracking {branch} on {}", document.parent.name())
             }
+            Step::SetMetadata { branch, document, .. } => match (&document.freeze, plan.command.as_str()) {
+                (FreezeDraft::FreezeNow { .. }, _) => format!("froze {branch}"),
+                (FreezeDraft::Keep(_), "unfreeze") => format!("unfroze {branch}"),
+                (FreezeDraft::Keep(_), _) => continue,
+            },
+            Step::SetRef { name, to: None, .. } => match name.as_metadata_of() {
+                Some(branch) => format!("stopped tracking {branch}"),
+                None => format!("deleted {name}"),
+            },
             Step::Switch { to: HeadValue::Branch(branch) } => format!("on {branch}"),
             Step::Switch { to: HeadValue::Detached(commit) } => format!("on {} (detached)", commit.short()),
             Step::WriteConfig { .. }
             | Step::Stage { .. }
             | Step::SetRef { .. }
-            | Step::SetMetadata { .. }
             | Step::Guard { .. }
             | Step::RestoreWorktree { .. }
             | Step::RemoveOpState

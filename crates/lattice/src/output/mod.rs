@@ -173,9 +173,11 @@ fn failure_text(failure: &Failure, style: Style) -> String {
     for cause in &failure.causes {
         text.push_str(&indented(cause, "  "));
     }
-    if !failure.issues.is_empty() {
-        text.push('\n');
-        text.push_str(&issues::text(&failure.issues, style));
+    match failure.issues.as_slice() {
+        [] => {}
+        // The message says already what is wrong.
+        [only] => text.push_str(&format!("  issue {}\n{}", style.bold(only.id.as_str()), issues::choices(only, style))),
+        several => text.push_str(&format!("\n{}", issues::text(several, style))),
     }
     for hint in &failure.hints {
         text.push_str(&format!("{} {hint}\n", style.good("hint:")));
