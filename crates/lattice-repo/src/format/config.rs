@@ -128,7 +128,7 @@ pub fn edit_setting(content: &str, key: &str, text: &str) -> Result<String, Conf
     let mut document =
         content.parse::<DocumentMut>().map_err(|error| ConfigEditError::Unreadable(error.to_string()))?;
     let (table, name) = key.split_once('.').ok_or_else(|| ConfigEditError::UnknownKey(key.to_owned()))?;
-    let new = if table == "alias" {
+    let mut new = if table == "alias" {
         value(text)
     } else {
         let option = known_option(key).ok_or_else(|| ConfigEditError::UnknownKey(key.to_owned()))?;
@@ -141,6 +141,10 @@ pub fn edit_setting(content: &str, key: &str, text: &str) -> Result<String, Conf
     let slot = document.entry(table).or_insert_with(|| Item::Table(Table::new()));
     let slot = slot.as_table_like_mut();
     let slot = slot.ok_or_else(|| ConfigEditError::Unreadable(format!("`{table}` is not a table")))?;
+    if let (Some(old), Some(new)) = (slot.get(name).and_then(Item::as_value), new.as_value_mut()) {
+        // A remark behind the old value is about the option.
+        *new.decor_mut() = old.decor().clone();
+    }
     slot.insert(name, new);
     Ok(document.to_string())
 }

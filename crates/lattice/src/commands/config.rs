@@ -133,7 +133,7 @@ fn editable(snapshot: &Snapshot) -> Result<&str, Refusal> {
     }
 }
 
-fn refused(error: ConfigEditError) -> Refusal {
+pub(crate) fn refused(error: ConfigEditError) -> Refusal {
     Refusal::new("config", error.to_string())
 }
 
