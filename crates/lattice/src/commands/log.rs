@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use clap::Args;
-use lattice_engine::{Engine, Evidence, WorkingCopyNeed};
+use lattice_engine::{CommitLine, Engine, Evidence, WorkingCopyNeed};
 use lattice_model::name::BranchName;
 use lattice_model::plan::count;
 use lattice_model::snapshot::{OpStateReading, Snapshot};
@@ -184,6 +184,10 @@ fn drawing(
     let drawn: BTreeSet<_> = rows.iter().map(|row| row.branch.clone()).collect();
     let lost = shown.iter().filter(|branch| !drawn.contains(*branch));
     rows.extend(lost.map(|branch| Row { drawing: "?".to_owned(), below: String::new(), branch: branch.clone() }));
+    let lines = match detail {
+        Detail::Commits => commit_lines(engine, snapshot, &rows)?,
+        Detail::Names | Detail::Usual => BTreeMap::new(),
+    };
     let facts: BTreeMap<&str, &BranchDocument> =
         document.branches.iter().map(|branch| (branch.name.as_str(), branch)).collect();
     let width =
@@ -203,7 +207,7 @@ fn drawing(
         text.push_str(line.trim_end());
         text.push('\n');
         if detail == Detail::Commits {
-            text.push_str(&commits(app, engine, snapshot, row)?);
+            text.push_str(&commits(app, row, lines.get(&row.branch).map(Vec::as_slice).unwrap_or_default()));
         }
     }
     Ok(text)
@@ -231,11 +235,24 @@ fn remarks_of(app: &App, snapshot: &Snapshot, branch: &BranchDocument) -> Vec<St
     remarks
 }
 
-fn commits(app: &App, engine: &Engine, snapshot: &Snapshot, row: &Row) -> Result<String, Failure> {
-    let Some(position) = snapshot.position(&row.branch) else { return Ok(String::new()) };
-    let lines = engine.commits(&position.commits)?;
-    let line = |commit: &lattice_engine::CommitLine| {
+/// The commits of every row, read at once: a process per branch would make long stacks slow.
+fn commit_lines(
+    engine: &Engine,
+    snapshot: &Snapshot,
+    rows: &[Row],
+) -> Result<BTreeMap<BranchName, Vec<CommitLine>>, Failure> {
+    let own = |row: &Row| Some((row.branch.clone(), snapshot.position(&row.branch)?.commits));
+    let own: Vec<_> = rows.iter().filter_map(own).collect();
+    let ids: BTreeSet<_> = own.iter().flat_map(|(_, commits)| commits.iter().copied()).collect();
+    let lines = engine.commits(&ids.into_iter().collect::<Vec<_>>())?;
+    let lines: BTreeMap<_, _> = lines.into_iter().map(|line| (line.commit, line)).collect();
+    let of_branch = |commits: Vec<_>| commits.iter().filter_map(|commit| lines.get(commit).cloned()).collect();
+    Ok(own.into_iter().map(|(branch, commits)| (branch, of_branch(commits))).collect())
+}
+
+fn commits(app: &App, row: &Row, lines: &[CommitLine]) -> String {
+    let line = |commit: &CommitLine| {
         format!("{}   {} {}\n", row.below, app.style.dim(&commit.commit.short()), printable(&commit.subject))
     };
-    Ok(lines.iter().map(line).collect())
+    lines.iter().map(line).collect()
 }
