@@ -108,11 +108,20 @@ pub fn list_settings(content: &str) -> Result<BTreeMap<String, String>, ConfigEd
     let mut options = BTreeMap::new();
     for (table, item) in document.iter() {
         for (name, item) in item.as_table_like().into_iter().flat_map(|table| table.iter()) {
-            let text = item.as_str().map_or_else(|| item.to_string().trim().to_owned(), str::to_owned);
+            let text = item.as_str().map_or_else(|| without_remarks(item), str::to_owned);
             options.insert(format!("{table}.{name}"), text);
         }
     }
     Ok(options)
+}
+
+/// A value as TOML writes it, without what stands around it in the file.
+fn without_remarks(item: &Item) -> String {
+    let mut item = item.clone();
+    if let Some(value) = item.as_value_mut() {
+        value.decor_mut().clear();
+    }
+    item.to_string().trim().to_owned()
 }
 
 /// The value of one option, `None` if the file does not set it.

@@ -10,7 +10,7 @@ use lattice_model::snapshot::{ConfigReading, Snapshot};
 use crate::app::{App, Interaction};
 use crate::cli::Preview;
 use crate::commands::branch;
-use crate::commands::change::change;
+use crate::commands::change::{change, previews};
 use crate::commands::config::refused;
 use crate::error::Failure;
 use crate::output::Reply;
@@ -49,12 +49,12 @@ pub(crate) fn run(app: &App, arguments: &Arguments) -> Result<Reply, Failure> {
         Ok(Init { trunk: trunk.clone(), content })
     };
     let reply = change(app, ("init", arguments.preview), WorkingCopyNeed::No, build)?;
-    Ok(if arguments.preview.dry_run { reply } else { reply.text(format!("the trunk is {trunk}\n")) })
+    Ok(if previews(app, arguments.preview) { reply } else { reply.text(format!("the trunk is {trunk}\n")) })
 }
 
 fn reset(app: &App, arguments: &Arguments) -> Result<Reply, Failure> {
     let confirmed = arguments.force
-        || arguments.preview.dry_run
+        || previews(app, arguments.preview)
         || (app.interaction == Interaction::Allowed
             && prompt::confirm("Remove all metadata and configuration?", "remove"));
     if !confirmed {

@@ -9,7 +9,7 @@ use lattice_model::snapshot::{ConfigReading, Snapshot};
 use crate::app::App;
 use crate::cli::Preview;
 use crate::commands::branch;
-use crate::commands::change::change;
+use crate::commands::change::{change, previews};
 use crate::commands::config::refused;
 use crate::error::Failure;
 use crate::output::Reply;
@@ -57,5 +57,10 @@ fn set(app: &App, trunk: &BranchName, preview: Preview) -> Result<Reply, Failure
         Ok(SetTrunk { trunk: trunk.clone(), content })
     };
     let reply = change(app, ("trunk", preview), WorkingCopyNeed::No, build)?;
-    Ok(if preview.dry_run { reply } else { reply.text(format!("the trunk is {trunk}\n")) })
+    Ok(if previews(app, preview) {
+        reply
+    } else {
+        let told = format!("the trunk is {trunk}\n");
+        reply.field("trunk", trunk.as_str().into()).text(told)
+    })
 }
