@@ -49,6 +49,7 @@ struct Timestamps {
 #[derive(Deserialize)]
 struct Probe {
     schema_version: Option<Value>,
+    freeze: Option<Value>,
 }
 
 /// Reads the document that stands at the metadata ref of `branch`.
@@ -59,6 +60,9 @@ pub(crate) fn parse(bytes: &[u8], branch: &BranchName, hex_len: usize) -> Result
         Some(version) if version == 1 => {}
         Some(version) => return Err(MetadataProblem::UnknownVersion(version.to_string())),
         None => return Err(MetadataProblem::UnknownVersion("none".to_owned())),
+    }
+    if !unfrozen_stands_alone(probe.freeze.as_ref()) {
+        return Err(MetadataProblem::Malformed("`freeze`: `unfrozen` has no further fields".to_owned()));
     }
     let document: DocumentV1 = serde_json::from_slice(bytes).map_err(malformed)?;
     if document.kind != KIND {
@@ -79,6 +83,14 @@ pub(crate) fn parse(bytes: &[u8], branch: &BranchName, hex_len: usize) -> Result
         created_at: document.timestamps.created_at,
         updated_at: document.timestamps.updated_at,
     })
+}
+
+/// The derived parser lets a variant without fields have any, which would be a field nobody understands.
+fn unfrozen_stands_alone(freeze: Option<&Value>) -> bool {
+    match freeze.and_then(Value::as_object) {
+        Some(fields) => fields.get("state").is_none_or(|state| state != "unfrozen") || fields.len() == 1,
+        None => true,
+    }
 }
 
 /// The document as it is stored, readable with `git cat-file`.
