@@ -23,6 +23,20 @@ impl Engine {
         self.repo.merge_base(one, other).ok().flatten()
     }
 
+    /// The branches among `candidates` that `branch` contains and that contain all others it contains.
+    pub fn nearest_below(
+        &self,
+        snapshot: &Snapshot,
+        branch: &BranchName,
+        candidates: &[BranchName],
+    ) -> Result<Vec<BranchName>, EngineError> {
+        let Some(tip) = snapshot.tip(branch) else { return Ok(Vec::new()) };
+        let tips: Vec<_> = candidates.iter().filter_map(|candidate| snapshot.tip(candidate)).collect();
+        let nearest = self.repo.nearest_below(tip, &tips)?;
+        let is_nearest = |name: &&BranchName| snapshot.tip(name).is_some_and(|tip| nearest.contains(&tip));
+        Ok(candidates.iter().filter(is_nearest).cloned().collect())
+    }
+
     pub fn commits(&self, ids: &[Oid]) -> Result<Vec<CommitLine>, EngineError> {
         Ok(self.repo.commits(ids)?)
     }

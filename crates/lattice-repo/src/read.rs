@@ -27,6 +27,11 @@ impl Repo {
         self.git.merge_base(one, other)
     }
 
+    /// Those of `tips`, which branches have, that are `tip` or below it and above all others of them.
+    pub fn nearest_below(&self, tip: Oid, tips: &[Oid]) -> Result<Vec<Oid>, GitError> {
+        self.git.nearest_below(tip, tips)
+    }
+
     /// These commits, in this order.
     pub fn commits(&self, ids: &[Oid]) -> Result<Vec<CommitLine>, GitError> {
         if ids.is_empty() {

@@ -123,4 +123,20 @@ impl Global {
             color: ColorChoice::Auto,
         }
     }
+
+    /// With options that stand further to the right, which win.
+    pub(crate) fn then(self, later: Self) -> Self {
+        let last = |earlier: bool, opposite: bool, later: bool| later || (earlier && !opposite);
+        Self {
+            cwd: later.cwd.or(self.cwd),
+            json: self.json || later.json,
+            quiet: self.quiet || later.quiet,
+            debug: self.debug || later.debug,
+            interactive: last(self.interactive, later.no_interactive, later.interactive),
+            no_interactive: last(self.no_interactive, later.interactive, later.no_interactive),
+            verify: last(self.verify, later.no_verify, later.verify),
+            no_verify: last(self.no_verify, later.verify, later.no_verify),
+            color: if later.color == ColorChoice::Auto { self.color } else { later.color },
+        }
+    }
 }

@@ -37,11 +37,15 @@ fn run(arguments: Vec<OsString>) -> Code {
         Ok(cli) => cli,
         Err(error) => return usage(&arguments, &error),
     };
-    let app = match App::new(&cli.global) {
+    let mut global = cli.global;
+    if let Some(Command::Plan(arguments)) = &cli.command {
+        global = arguments.global().map_or(global.clone(), |later| global.then(later));
+    }
+    let app = match App::new(&global) {
         Ok(app) => app,
         Err(error) => {
-            err(&format!("error: the current directory cannot be read: {error}\n"));
-            return Code::Failed;
+            let failure = Failure::new("no-directory", format!("the current directory cannot be read: {error}"));
+            return output::show_without_app(&global, &failure);
         }
     };
     let result = match cli.command {
@@ -55,9 +59,13 @@ fn run(arguments: Vec<OsString>) -> Code {
 fn usage(arguments: &[OsString], error: &clap::Error) -> Code {
     let json = arguments.iter().any(|argument| argument == "--json");
     match error.kind() {
-        ErrorKind::DisplayHelp | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+        ErrorKind::DisplayHelp => {
             out(&error.render().to_string());
-            if error.kind() == ErrorKind::DisplayHelp { Code::Done } else { Code::Usage }
+            Code::Done
+        }
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand if !json => {
+            out(&error.render().to_string());
+            Code::Usage
         }
         ErrorKind::DisplayVersion if json => {
             let global = Global::plain();

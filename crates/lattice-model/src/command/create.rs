@@ -4,6 +4,7 @@ use crate::branch::{FreezeState, Parent, PrState};
 use crate::capability::Capability;
 use crate::event::HeadValue;
 use crate::gate::{Command, ReadyContext, Refusal};
+use crate::id::Oid;
 use crate::issue::Issue;
 use crate::name::BranchName;
 use crate::plan::{CommitMode, Expected, FreezeDraft, Hooks, MetadataDraft, Place, Plan, StageMode, Step};
@@ -107,17 +108,25 @@ impl Create {
         plan.steps.push(Step::SetMetadata { branch: self.name.clone(), expected: Expected::Absent, document });
         plan.steps.push(Step::Guard { name: parent.branch_ref(), expected: Expected::At(tip) });
         if self.place == PlaceInStack::Between {
-            plan = self.lift_children(snapshot, parent, plan)?;
+            let made_at = (!commits).then_some(tip);
+            plan = self.lift_children(snapshot, (parent, made_at), plan)?;
         }
         Ok(plan.then(Step::Switch { to: HeadValue::Branch(self.name.clone()) }).verified())
     }
 
-    /// Puts what stood on the parent onto the new branch.
-    fn lift_children(&self, snapshot: &Snapshot, parent: &BranchName, plan: Plan) -> Result<Plan, Refusal> {
+    /// Puts what stood on the parent onto the new branch, which is empty if its tip is known now.
+    fn lift_children(
+        &self,
+        snapshot: &Snapshot,
+        (parent, made_at): (&BranchName, Option<Oid>),
+        plan: Plan,
+    ) -> Result<Plan, Refusal> {
         let graph = snapshot.graph();
         let mut rewriting = Rewriting::new(snapshot);
-        // Also without a commit: the new branch is not in the snapshot, so its tip is only known later.
-        rewriting.tip_changes(&self.name);
+        match made_at {
+            Some(tip) => rewriting.made_at(&self.name, tip),
+            None => rewriting.tip_changes(&self.name),
+        }
         for child in graph.children(parent) {
             rewriting.parent_changes(child, Parent::Branch(self.name.clone()));
         }

@@ -108,6 +108,10 @@ fn climb(
     towards: Option<&BranchName>,
 ) -> Result<BranchName, Refusal> {
     let graph = snapshot.graph();
+    if let Some(to) = towards.filter(|to| !graph.upstack(&from).contains(to)) {
+        return Err(Refusal::new("not-above", format!("`{to}` does not stand on `{from}`"))
+            .hint(format!("lattice checkout {to} goes to any branch")));
+    }
     let mut current = from.clone();
     let mut seen = std::collections::BTreeSet::from([current.clone()]);
     for _ in 0..levels {

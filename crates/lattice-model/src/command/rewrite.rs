@@ -15,6 +15,8 @@ pub(super) struct Rewriting<'a> {
     snapshot: &'a Snapshot,
     /// The tips that this plan changes, and the parents it changes.
     moving: BTreeSet<BranchName>,
+    /// Branches that this plan makes, where their tips are known.
+    made: BTreeMap<BranchName, Oid>,
     parents: BTreeMap<BranchName, Parent>,
     rewrites: Vec<Step>,
     metadata: Vec<Step>,
@@ -27,6 +29,7 @@ impl<'a> Rewriting<'a> {
         Self {
             snapshot,
             moving: BTreeSet::new(),
+            made: BTreeMap::new(),
             parents: BTreeMap::new(),
             rewrites: Vec::new(),
             metadata: Vec::new(),
@@ -38,6 +41,11 @@ impl<'a> Rewriting<'a> {
     /// States that an earlier step of the plan gives this branch a new tip.
     pub(super) fn tip_changes(&mut self, branch: &BranchName) {
         self.moving.insert(branch.clone());
+    }
+
+    /// States that an earlier step of the plan makes this branch at a commit that exists.
+    pub(super) fn made_at(&mut self, branch: &BranchName, tip: Oid) {
+        self.made.insert(branch.clone(), tip);
     }
 
     /// States that the branch gets another parent.
@@ -52,7 +60,8 @@ impl<'a> Rewriting<'a> {
         let parent = self.parents.get(branch).unwrap_or(&metadata.parent).clone();
         let below = parent.name();
         let parent_moves = self.moving.contains(below);
-        let parent_tip = snapshot.tip(below);
+        let made = self.made.get(below).copied();
+        let parent_tip = made.or_else(|| snapshot.tip(below));
         let current = !parent_moves && parent == metadata.parent && parent_tip == Some(metadata.base);
         if current {
             return Ok(());
@@ -67,13 +76,20 @@ impl<'a> Rewriting<'a> {
             Some(at) => Place::Object(at),
             None => unreachable!("bug: the gate refuses missing parents"),
         };
-        let stands_there = matches!(onto, Place::Object(at) if snapshot.history.contains(at, tip));
+        let position = snapshot.position(branch).expect("bug: tracked branches have a position");
+        let stands_there = match onto {
+            // Own commits that begin right there. That the place is somewhere below is not enough:
+            // commits of a parent that is left or that shrank would become the branch's own.
+            Place::Object(at) if position.merges.is_empty() => position.fork == Some(at),
+            // A parent that was merged into the branch.
+            Place::Object(at) => parent == metadata.parent && snapshot.history.contains(at, tip),
+            Place::TipOf(_) => false,
+        };
         if !stands_there {
-            let position = snapshot.position(branch).expect("bug: tracked branches have a position");
             self.rewrite(branch, tip, position, onto.clone())?;
         }
-        if let Place::Object(at) = onto {
-            self.guards.insert(below.clone(), at);
+        if let (Place::Object(at), None) = (&onto, made) {
+            self.guards.insert(below.clone(), *at);
         }
         let mut document = draft_of(metadata);
         document.parent = parent;

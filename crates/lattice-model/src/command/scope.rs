@@ -102,8 +102,20 @@ pub fn check_new_name(snapshot: &Snapshot, name: &BranchName) -> Result<(), Refu
         return Err(Refusal::new("branch-exists", format!("a branch `{name}` exists already"))
             .hint(format!("lattice checkout {name}, or pick another name")));
     }
-    let all = snapshot.branches.keys().chain(snapshot.metadata.keys());
-    for other in all {
+    check_room(snapshot.branches.keys().chain(snapshot.metadata.keys()), name)?;
+    if snapshot.metadata.contains_key(name) {
+        return Err(Refusal::new(
+            "metadata-exists",
+            format!("there is metadata of a deleted branch `{name}`; it would be taken over silently"),
+        )
+        .hint("run `lattice doctor` to remove or restore it"));
+    }
+    Ok(())
+}
+
+/// Refuses a name that Git could not store beside `others`.
+pub(super) fn check_room<'a>(others: impl Iterator<Item = &'a BranchName>, name: &BranchName) -> Result<(), Refusal> {
+    for other in others {
         let (short, long) = if name.as_str().len() < other.as_str().len() { (name, other) } else { (other, name) };
         let nested = long.as_str().strip_prefix(short.as_str()).is_some_and(|rest| rest.starts_with('/'));
         if nested {
@@ -111,15 +123,8 @@ pub fn check_new_name(snapshot: &Snapshot, name: &BranchName) -> Result<(), Refu
                 "branch-name-clash",
                 format!("`{name}` cannot exist beside `{other}`: Git stores refs like files and folders"),
             )
-            .hint("pick another name"));
+            .hint("pick another name, or run `lattice doctor` if that branch is gone"));
         }
-    }
-    if snapshot.metadata.contains_key(name) {
-        return Err(Refusal::new(
-            "metadata-exists",
-            format!("there is metadata of a deleted branch `{name}`; it would be taken over silently"),
-        )
-        .hint("run `lattice doctor` to remove or restore it"));
     }
     Ok(())
 }

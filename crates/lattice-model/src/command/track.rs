@@ -89,6 +89,9 @@ impl Command for Track {
                 .hint(format!("lattice move --source {branch} --onto {} rebases it", self.parent))
                 .hint("--force only writes the new parent"));
         }
+        if tracked.is_none() {
+            scope::check_room(snapshot.metadata.keys(), &branch)?;
+        }
         let base = self.merge_base.ok_or_else(|| {
             Refusal::new("unrelated-history", format!("`{branch}` and `{}` share no history", self.parent))
         })?;

@@ -25,7 +25,7 @@ pub enum ExecuteError {
     NeedsCleanTree { branch: BranchName },
     #[error("what is staged does not apply to {branch}")]
     StagedDoesNotApply { branch: BranchName },
-    #[error("nothing was picked, so there is nothing to commit")]
+    #[error("nothing is left to commit")]
     NothingPicked,
     #[error("uncommitted changes are in the way")]
     FilesInTheWay { detail: String },

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 
 use lattice_model::id::Oid;
 use lattice_model::name::BranchName;
-use lattice_model::plan::{CommitMode, Expected, Step};
+use lattice_model::plan::{CommitMode, Step};
 
 use crate::git::commits::{NewCommit, RawCommit};
 
@@ -18,8 +18,8 @@ impl Executor<'_> {
         for step in self.journal.plan.steps.clone() {
             match step {
                 Step::Stage { what } if !self.journal.paused => self.git.stage(&self.own_index(), what)?,
-                Step::Commit { branch, expected, how, message } if !self.journal.tips.contains_key(&branch) => {
-                    let tip = self.commit(&branch, expected, how, message.as_deref())?;
+                Step::Commit { branch, how, message, .. } if !self.journal.tips.contains_key(&branch) => {
+                    let tip = self.commit(&branch, how, message.as_deref())?;
                     self.journal.tips.insert(branch, tip);
                 }
                 Step::Stage { .. }
@@ -48,13 +48,7 @@ impl Executor<'_> {
         }
     }
 
-    fn commit(
-        &mut self,
-        branch: &BranchName,
-        expected: Expected,
-        how: CommitMode,
-        message: Option<&str>,
-    ) -> Result<Oid, ExecuteError> {
+    fn commit(&mut self, branch: &BranchName, how: CommitMode, message: Option<&str>) -> Result<Oid, ExecuteError> {
         let index = self.own_index();
         self.git.run_hook("pre-commit", &[], &index)?;
         let staged = self.git.write_tree(Some(&index))?;
@@ -70,7 +64,9 @@ impl Executor<'_> {
                 .ok_or_else(|| ExecuteError::StagedDoesNotApply { branch: branch.clone() })?,
         };
         let amends = matches!(how, CommitMode::Amend(_) | CommitMode::AmendElsewhere(_));
-        if !amends && tree == target.tree && expected == Expected::Absent {
+        // What was to be staged may turn out to be nothing: no hunk was picked, or a change was taken back.
+        let says_something = amends && message.is_some();
+        if tree == target.tree && !says_something {
             return Err(ExecuteError::NothingPicked);
         }
         let message = self.message(message, amends.then_some((&target, how.commit())))?;

@@ -108,11 +108,20 @@ pub fn list_settings(content: &str) -> Result<BTreeMap<String, String>, ConfigEd
     let mut options = BTreeMap::new();
     for (table, item) in document.iter() {
         for (name, item) in item.as_table_like().into_iter().flat_map(|table| table.iter()) {
-            let text = item.as_str().map_or_else(|| item.to_string().trim().to_owned(), str::to_owned);
+            let text = item.as_str().map_or_else(|| without_remarks(item), str::to_owned);
             options.insert(format!("{table}.{name}"), text);
         }
     }
     Ok(options)
+}
+
+/// A value as TOML writes it, without what stands around it in the file.
+fn without_remarks(item: &Item) -> String {
+    let mut item = item.clone();
+    if let Some(value) = item.as_value_mut() {
+        value.decor_mut().clear();
+    }
+    item.to_string().trim().to_owned()
 }
 
 /// The value of one option, `None` if the file does not set it.
@@ -128,7 +137,7 @@ pub fn edit_setting(content: &str, key: &str, text: &str) -> Result<String, Conf
     let mut document =
         content.parse::<DocumentMut>().map_err(|error| ConfigEditError::Unreadable(error.to_string()))?;
     let (table, name) = key.split_once('.').ok_or_else(|| ConfigEditError::UnknownKey(key.to_owned()))?;
-    let new = if table == "alias" {
+    let mut new = if table == "alias" {
         value(text)
     } else {
         let option = known_option(key).ok_or_else(|| ConfigEditError::UnknownKey(key.to_owned()))?;
@@ -141,6 +150,10 @@ pub fn edit_setting(content: &str, key: &str, text: &str) -> Result<String, Conf
     let slot = document.entry(table).or_insert_with(|| Item::Table(Table::new()));
     let slot = slot.as_table_like_mut();
     let slot = slot.ok_or_else(|| ConfigEditError::Unreadable(format!("`{table}` is not a table")))?;
+    if let (Some(old), Some(new)) = (slot.get(name).and_then(Item::as_value), new.as_value_mut()) {
+        // A remark behind the old value is about the option.
+        *new.decor_mut() = old.decor().clone();
+    }
     slot.insert(name, new);
     Ok(document.to_string())
 }

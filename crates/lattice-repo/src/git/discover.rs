@@ -14,9 +14,12 @@ use super::process::GitProgram;
 /// The common layouts are read directly, which saves a process in every command. Whatever is
 /// unusual, and above all whatever belongs to somebody else, is left to git and its own checks.
 pub(crate) fn discover(program: &GitProgram, directory: &Path) -> Result<Repository, GitError> {
-    match ordinary(directory) {
+    // The folders above `sub/..` or above a link are not those that the text of the path names.
+    let real = fs::canonicalize(directory);
+    let real = real.map_err(|source| GitError::Read { path: directory.to_owned(), source })?;
+    match ordinary(&real) {
         Some(repository) => Ok(repository),
-        None => asked(program, directory),
+        None => asked(program, &real),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Reads ancestry: commits with their parents, merge bases, ancestor questions.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use lattice_model::history::Ancestry;
 use lattice_model::id::Oid;
@@ -58,6 +58,20 @@ impl Git {
         let stdout = finished.check(COMMAND)?;
         let first = stdout.split(|byte| *byte == b'\n').next().unwrap_or_default();
         Oid::from_hex(first).map(Some).ok_or_else(|| GitError::unexpected(COMMAND, "no id"))
+    }
+
+    /// Those of `tips` that are `tip` or below it and above all others of them.
+    pub(crate) fn nearest_below(&self, tip: Oid, tips: &[Oid]) -> Result<Vec<Oid>, GitError> {
+        const COMMAND: &str = "merge-base";
+        let merged = self.call("for-each-ref").arg(format!("--merged={tip}")).arg("--format=%(objectname)");
+        let merged = merged.arg("refs/heads/").run()?;
+        let merged: BTreeSet<_> = merged.split(|byte| *byte == b'\n').filter_map(Oid::from_hex).collect();
+        let below: BTreeSet<_> = tips.iter().filter(|tip| merged.contains(tip)).map(Oid::to_string).collect();
+        if below.len() < 2 {
+            return Ok(below.iter().filter_map(|tip| Oid::new(tip).ok()).collect());
+        }
+        let stdout = self.call(COMMAND).arg("--independent").args(below).run()?;
+        Ok(stdout.split(|byte| *byte == b'\n').filter_map(Oid::from_hex).collect())
     }
 }
 

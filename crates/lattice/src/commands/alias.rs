@@ -1,6 +1,7 @@
 //! The user's own short names, expanded before anything else is parsed.
 
 use std::ffi::OsString;
+use std::path::PathBuf;
 
 use crate::app::App;
 use crate::cli::Global;
@@ -15,9 +16,7 @@ pub(crate) fn expand(arguments: &[OsString]) -> Option<Vec<OsString>> {
     if known.get_subcommands().any(is_command) || word == "help" {
         return None;
     }
-    let cwd =
-        arguments.windows(2).find(|pair| pair[0] == "-C" || pair[0] == "--cwd").map(|pair| pair[1].clone().into());
-    let app = App::new(&Global { cwd, ..Global::plain() }).ok()?;
+    let app = App::new(&Global { cwd: cwd(arguments), ..Global::plain() }).ok()?;
     // Outside of a repository only the user's own aliases count.
     let settings = app.engine().map_or_else(|_| app.user_settings(), |engine| engine.settings());
     let expansion = settings.aliases.get(word)?;
@@ -25,6 +24,15 @@ pub(crate) fn expand(arguments: &[OsString]) -> Option<Vec<OsString>> {
     expanded.extend(expansion.split_whitespace().map(OsString::from));
     expanded.extend_from_slice(&arguments[at + 1..]);
     Some(expanded)
+}
+
+/// The directory that `-C` names, in any of the ways in which it can be written.
+fn cwd(arguments: &[OsString]) -> Option<PathBuf> {
+    let named = |(at, argument): (usize, &OsString)| match argument.to_str()? {
+        "-C" | "--cwd" => arguments.get(at + 1).map(PathBuf::from),
+        text => text.strip_prefix("--cwd=").or_else(|| text.strip_prefix("-C")).map(PathBuf::from),
+    };
+    arguments.iter().enumerate().find_map(named)
 }
 
 /// The first argument that is neither the program, an option, nor the value of one.

@@ -43,6 +43,11 @@ pub(crate) fn mode(app: &App, preview: Preview) -> Mode {
     }
 }
 
+/// Whether the command only says what it would do.
+pub(crate) fn previews(app: &App, preview: Preview) -> bool {
+    mode(app, preview) == Mode::DryRun
+}
+
 /// Offers the fixes of a gated command. `Ok` means that one was applied and the command may try again.
 fn repair(app: &App, engine: &Engine, bundle: RepairBundle) -> Result<(), Failure> {
     let fixes = bundle.issues.iter().flat_map(|issue| &issue.fixes);

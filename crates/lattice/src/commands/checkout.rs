@@ -1,5 +1,7 @@
 //! `checkout`, `up`, `down`, `top`, `bottom`: move around.
 
+use std::num::NonZeroUsize;
+
 use clap::Args;
 use lattice_engine::WorkingCopyNeed;
 use lattice_model::command::navigate::{Destination, Navigate};
@@ -27,8 +29,8 @@ pub(crate) struct Arguments {
 #[derive(Debug, Args)]
 pub(crate) struct UpArguments {
     /// How many levels
-    #[arg(default_value_t = 1)]
-    levels: usize,
+    #[arg(default_value = "1")]
+    levels: NonZeroUsize,
     /// Which way to go where several branches stand on one
     #[arg(long, value_name = "BRANCH", value_parser = branch)]
     to: Option<BranchName>,
@@ -40,8 +42,8 @@ pub(crate) struct UpArguments {
 #[derive(Debug, Args)]
 pub(crate) struct DownArguments {
     /// How many levels
-    #[arg(default_value_t = 1)]
-    levels: usize,
+    #[arg(default_value = "1")]
+    levels: NonZeroUsize,
     #[command(flatten)]
     preview: Preview,
 }
@@ -72,12 +74,12 @@ pub(crate) fn run(app: &App, arguments: &Arguments) -> Result<Reply, Failure> {
 }
 
 pub(crate) fn run_up(app: &App, arguments: &UpArguments) -> Result<Reply, Failure> {
-    let to = Destination::Up { levels: arguments.levels, towards: arguments.to.clone() };
+    let to = Destination::Up { levels: arguments.levels.get(), towards: arguments.to.clone() };
     go(app, ("up", arguments.preview), &to)
 }
 
 pub(crate) fn run_down(app: &App, arguments: &DownArguments) -> Result<Reply, Failure> {
-    go(app, ("down", arguments.preview), &Destination::Down { levels: arguments.levels })
+    go(app, ("down", arguments.preview), &Destination::Down { levels: arguments.levels.get() })
 }
 
 pub(crate) fn run_top(app: &App, arguments: &TopArguments) -> Result<Reply, Failure> {

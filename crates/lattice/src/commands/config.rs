@@ -1,17 +1,20 @@
 //! `config`: reads and changes options, of this repository or of the user.
 
 use std::collections::BTreeMap;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
-use lattice_engine::{ConfigEditError, Engine, WorkingCopyNeed, edit_setting, read_setting};
+use lattice_engine::{ConfigEditError, Engine, Mode, WorkingCopyNeed, edit_setting, read_setting};
 use lattice_model::command::config::WriteSettings;
 use lattice_model::gate::Refusal;
 use lattice_model::settings::OPTIONS;
 use lattice_model::snapshot::{ConfigReading, Snapshot};
+use serde_json::json;
 
 use crate::app::App;
 use crate::cli::Preview;
-use crate::commands::change::change;
+use crate::commands::change::{change, mode, previews};
 use crate::error::Failure;
 use crate::output::Reply;
 use crate::output::documents::ConfigDocument;
@@ -66,7 +69,7 @@ pub(crate) fn run(app: &App, arguments: &Arguments) -> Result<Reply, Failure> {
     match &arguments.action {
         Action::Get { key, place } => get(app, key, *place),
         Action::List { place } => list(app, *place),
-        Action::Set { key, value, place: Place { global: true }, .. } => set_global(app, key, value),
+        Action::Set { key, value, place: Place { global: true }, preview } => set_global(app, (key, value), *preview),
         Action::Set { key, value, place: Place { global: false }, preview } => set(app, (key, value), *preview),
         Action::Edit { place } => edit(app, *place),
     }
@@ -74,10 +77,12 @@ pub(crate) fn run(app: &App, arguments: &Arguments) -> Result<Reply, Failure> {
 
 /// The text of the chosen file, and for a get without `--global` the user's below it.
 fn texts(app: &App, place: Place) -> Result<Vec<String>, Failure> {
-    let global = app.user_config_path().and_then(|path| std::fs::read_to_string(path).ok()).unwrap_or_default();
+    let global = app.user_config_path().map_or(Ok(String::new()), |path| user_text(&path));
     if place.global {
-        return Ok(vec![global]);
+        return Ok(vec![global?]);
     }
+    // A file of the user's that cannot be read sets nothing, here as in every command.
+    let global = global.unwrap_or_default();
     Ok(vec![app.engine()?.config_text().unwrap_or_default(), global])
 }
 
@@ -115,7 +120,10 @@ fn set(app: &App, (key, value): (&str, &str), preview: Preview) -> Result<Reply,
         Ok(WriteSettings { content })
     };
     let reply = change(app, ("config", preview), WorkingCopyNeed::No, build)?;
-    Ok(if preview.dry_run { reply } else { reply.text(format!("{key} = {value}\n")) })
+    if previews(app, preview) {
+        return Ok(reply.field("options", json!({})));
+    }
+    Ok(reply.field("options", json!({ key: value })).text(format!("{key} = {value}\n")))
 }
 
 fn editable(snapshot: &Snapshot) -> Result<&str, Refusal> {
@@ -133,40 +141,68 @@ fn editable(snapshot: &Snapshot) -> Result<&str, Refusal> {
     }
 }
 
-fn refused(error: ConfigEditError) -> Refusal {
+pub(crate) fn refused(error: ConfigEditError) -> Refusal {
     Refusal::new("config", error.to_string())
 }
 
-fn set_global(app: &App, key: &str, value: &str) -> Result<Reply, Failure> {
-    let path =
-        app.user_config_path().ok_or_else(|| Failure::new("no-home", "neither XDG_CONFIG_HOME nor HOME is set"))?;
-    let text = std::fs::read_to_string(&path).unwrap_or_default();
-    let text = edit_setting(&text, key, value)?;
-    let written =
-        path.parent().map_or(Ok(()), std::fs::create_dir_all).and_then(|()| crate::output::write_file(&path, &text));
-    written.map_err(|error| Failure::new("io", format!("{} cannot be written: {error}", path.display())))?;
+fn set_global(app: &App, (key, value): (&str, &str), preview: Preview) -> Result<Reply, Failure> {
+    if key == "trunk.branch" {
+        return Err(Failure::usage("a trunk belongs to a repository: lattice trunk set <branch>"));
+    }
+    let path = user_path(app)?;
+    let text = edit_setting(&user_text(&path)?, key, value)?;
     let options = BTreeMap::from([(key.to_owned(), value.to_owned())]);
-    let document = ConfigDocument { options, file: Some(path.display().to_string()), operation: None };
+    let mut document = ConfigDocument { options, file: Some(path.display().to_string()), operation: None };
+    match mode(app, preview) {
+        Mode::DryRun => {
+            document.options.clear();
+            let reply = Reply::new(document, format!("write {}\n", path.display()));
+            return Ok(reply.note("this was a dry run: nothing was changed"));
+        }
+        Mode::Execute | Mode::ExecuteExactly(_) => {}
+    }
+    write_user_text(&path, &text)?;
     Ok(Reply::new(document, format!("{key} = {value}\n")))
 }
 
+fn user_path(app: &App) -> Result<PathBuf, Failure> {
+    app.user_config_path().ok_or_else(|| Failure::new("no-home", "neither XDG_CONFIG_HOME nor HOME is set"))
+}
+
+/// The user's own file; only one that does not exist is empty.
+fn user_text(path: &Path) -> Result<String, Failure> {
+    match std::fs::read_to_string(path) {
+        Ok(text) => Ok(text),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(String::new()),
+        Err(error) => Err(Failure::new("io", format!("{} cannot be read: {error}", path.display()))),
+    }
+}
+
+fn write_user_text(path: &Path, text: &str) -> Result<(), Failure> {
+    let folder = path.parent().map_or(Ok(()), std::fs::create_dir_all);
+    let written = folder.and_then(|()| crate::output::write_file(path, text));
+    written.map_err(|error| Failure::new("io", format!("{} cannot be written: {error}", path.display())))
+}
+
 fn edit(app: &App, place: Place) -> Result<Reply, Failure> {
+    if app.mode.is_some() {
+        return Err(Failure::usage("what an editor will do cannot be planned").hint("lattice config set <key> <value>"));
+    }
     let before = texts(app, place)?.swap_remove(0);
     if place.global {
-        let path =
-            app.user_config_path().ok_or_else(|| Failure::new("no-home", "neither XDG_CONFIG_HOME nor HOME is set"))?;
+        let path = user_path(app)?;
         let scratch = path.with_extension("toml.edit");
         let text = prompt::edit_whole(app, &scratch, &before)?;
         lattice_engine::list_settings(&text)?;
-        crate::output::write_file(&path, &text)
-            .map_err(|error| Failure::new("io", format!("{} cannot be written: {error}", path.display())))?;
+        write_user_text(&path, &text)?;
         return list(app, place);
     }
     let engine = app.engine()?;
     let scratch = engine.repository().git_dir.join("LATTICE_CONFIG_EDIT.toml");
     let content = prompt::edit_whole(app, &scratch, &before)?;
     lattice_engine::list_settings(&content)?;
-    change(app, ("config", Preview { dry_run: false }), WorkingCopyNeed::No, |_, _| {
+    let reply = change(app, ("config", Preview { dry_run: false }), WorkingCopyNeed::No, |_, _| {
         Ok(WriteSettings { content: content.clone() })
-    })
+    })?;
+    Ok(reply.field("options", json!(lattice_engine::list_settings(&content)?)))
 }

@@ -10,7 +10,7 @@ use lattice_model::snapshot::Snapshot;
 use crate::app::{App, Interaction};
 use crate::cli::Preview;
 use crate::commands::branch;
-use crate::commands::change::change;
+use crate::commands::change::{change, previews};
 use crate::error::Failure;
 use crate::output::Reply;
 use crate::prompt;
@@ -65,7 +65,7 @@ impl Staging {
 pub(crate) fn run(app: &App, arguments: &Arguments) -> Result<Reply, Failure> {
     let stage = arguments.stage.mode(app)?;
     let mut message = arguments.message.clone();
-    if message.is_none() && !arguments.preview.dry_run {
+    if message.is_none() && !previews(app, arguments.preview) {
         message = ask(app, stage)?;
     }
     if message.as_deref().is_some_and(|message| message.trim().is_empty()) {

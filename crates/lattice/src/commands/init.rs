@@ -1,17 +1,17 @@
 //! `init`: configures the trunk.
 
 use clap::Args;
-use lattice_engine::WorkingCopyNeed;
+use lattice_engine::{WorkingCopyNeed, edit_setting};
 use lattice_model::command::init::{Init, Reset};
 use lattice_model::gate::Refusal;
 use lattice_model::name::BranchName;
-use lattice_model::settings::Settings;
 use lattice_model::snapshot::{ConfigReading, Snapshot};
 
 use crate::app::{App, Interaction};
 use crate::cli::Preview;
 use crate::commands::branch;
-use crate::commands::change::change;
+use crate::commands::change::{change, previews};
+use crate::commands::config::refused;
 use crate::error::Failure;
 use crate::output::Reply;
 use crate::prompt;
@@ -45,15 +45,16 @@ pub(crate) fn run(app: &App, arguments: &Arguments) -> Result<Reply, Failure> {
             ConfigReading::Valid { content, .. } => content.as_str(),
             ConfigReading::Absent | ConfigReading::Invalid { .. } | ConfigReading::Foreign { .. } => "",
         };
-        Ok(Init { trunk: trunk.clone(), content: Settings::with_trunk(content, &trunk) })
+        let content = edit_setting(content, "trunk.branch", trunk.as_str()).map_err(refused)?;
+        Ok(Init { trunk: trunk.clone(), content })
     };
     let reply = change(app, ("init", arguments.preview), WorkingCopyNeed::No, build)?;
-    Ok(if arguments.preview.dry_run { reply } else { reply.text(format!("the trunk is {trunk}\n")) })
+    Ok(if previews(app, arguments.preview) { reply } else { reply.text(format!("the trunk is {trunk}\n")) })
 }
 
 fn reset(app: &App, arguments: &Arguments) -> Result<Reply, Failure> {
     let confirmed = arguments.force
-        || arguments.preview.dry_run
+        || previews(app, arguments.preview)
         || (app.interaction == Interaction::Allowed
             && prompt::confirm("Remove all metadata and configuration?", "remove"));
     if !confirmed {

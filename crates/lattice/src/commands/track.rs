@@ -80,16 +80,18 @@ fn candidates(snapshot: &Snapshot) -> Vec<BranchName> {
 
 /// The tracked branch or trunk whose tip is below `branch` and closest to it.
 fn nearest(engine: &Engine, snapshot: &Snapshot, branch: &BranchName) -> Result<BranchName, Refusal> {
-    let below = |candidate: &BranchName| {
-        candidate != branch
-            && snapshot.tip(candidate).is_some()
-            && engine.merge_base(snapshot, branch, candidate) == snapshot.tip(candidate)
-    };
-    let below: Vec<_> = candidates(snapshot).into_iter().filter(below).collect();
-    // The nearest is the one that all others are below of.
-    let above_all =
-        |one: &&BranchName| below.iter().all(|other| engine.merge_base(snapshot, one, other) == snapshot.tip(other));
-    below.iter().find(above_all).cloned().ok_or_else(|| {
+    let above = snapshot.graph().upstack(branch);
+    let possible = |candidate: &BranchName| candidate != branch && !above.contains(candidate);
+    let candidates: Vec<_> = candidates(snapshot).into_iter().filter(possible).collect();
+    // What git cannot tell is as doubtful as what it finds several answers to.
+    let nearest = engine.nearest_below(snapshot, branch, &candidates).unwrap_or_default();
+    let lowest_first = snapshot.graph().topological();
+    // Of branches at the same commit, one that stands on the others is nearer than those.
+    let height = |name: &BranchName| lowest_first.iter().position(|other| other == name);
+    let stands_on = |one: &BranchName, other: &BranchName| snapshot.graph().upstack(other).contains(one);
+    let top = nearest.iter().max_by_key(|name| height(name));
+    let top = top.filter(|top| nearest.iter().all(|other| other == *top || stands_on(top, other)));
+    top.cloned().ok_or_else(|| {
         Refusal::new("no-parent-found", format!("no tracked branch is clearly the nearest below `{branch}`"))
             .hint("say which: --parent <branch>")
     })

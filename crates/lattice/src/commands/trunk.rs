@@ -1,16 +1,16 @@
 //! `trunk`: prints the trunk, or sets another one.
 
 use clap::{Args, Subcommand};
-use lattice_engine::WorkingCopyNeed;
+use lattice_engine::{WorkingCopyNeed, edit_setting};
 use lattice_model::command::config::SetTrunk;
 use lattice_model::name::BranchName;
-use lattice_model::settings::Settings;
 use lattice_model::snapshot::{ConfigReading, Snapshot};
 
 use crate::app::App;
 use crate::cli::Preview;
 use crate::commands::branch;
-use crate::commands::change::change;
+use crate::commands::change::{change, previews};
+use crate::commands::config::refused;
 use crate::error::Failure;
 use crate::output::Reply;
 use crate::output::documents::TrunkDocument;
@@ -53,8 +53,14 @@ fn set(app: &App, trunk: &BranchName, preview: Preview) -> Result<Reply, Failure
             ConfigReading::Valid { content, .. } => content.as_str(),
             ConfigReading::Absent | ConfigReading::Invalid { .. } | ConfigReading::Foreign { .. } => "",
         };
-        Ok(SetTrunk { trunk: trunk.clone(), content: Settings::with_trunk(content, trunk) })
+        let content = edit_setting(content, "trunk.branch", trunk.as_str()).map_err(refused)?;
+        Ok(SetTrunk { trunk: trunk.clone(), content })
     };
     let reply = change(app, ("trunk", preview), WorkingCopyNeed::No, build)?;
-    Ok(if preview.dry_run { reply } else { reply.text(format!("the trunk is {trunk}\n")) })
+    Ok(if previews(app, preview) {
+        reply
+    } else {
+        let told = format!("the trunk is {trunk}\n");
+        reply.field("trunk", trunk.as_str().into()).text(told)
+    })
 }

@@ -11,6 +11,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use crate::app::{App, Format, Noise};
+use crate::cli::Global;
 use crate::error::{Code, Failure};
 
 /// Colours and symbols that the terminal can show.
@@ -96,6 +97,15 @@ impl Reply {
         self
     }
 
+    /// Adds to the document.
+    #[must_use]
+    pub(crate) fn field(mut self, name: &str, value: Value) -> Self {
+        if let Value::Object(fields) = &mut self.fields {
+            fields.insert(name.to_owned(), value);
+        }
+        self
+    }
+
     /// Says it in other words.
     #[must_use]
     pub(crate) fn text(mut self, text: impl Into<String>) -> Self {
@@ -148,6 +158,16 @@ pub(crate) fn show(app: &App, result: Result<Reply, Failure>) -> Code {
             failure.code
         }
     }
+}
+
+/// Prints a failure that came before anything was known about where the program runs.
+pub(crate) fn show_without_app(global: &Global, failure: &Failure) -> Code {
+    if global.json {
+        out(&format!("{}\n", error_document(failure)));
+    } else {
+        err(&failure_text(failure, Style { colour: false, ascii: true }));
+    }
+    failure.code
 }
 
 pub(crate) fn error_document(failure: &Failure) -> Value {

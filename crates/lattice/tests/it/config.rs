@@ -1,1 +1,104 @@
-//! Tests of config.
+//! Tests of config: two files, typed options, aliases.
+
+use lattice_testkit::{TestRepo, assert_same};
+use serde_json::json;
+
+use crate::lattice;
+
+/// The text of the user's own file.
+#[track_caller]
+fn user_file(repo: &TestRepo) -> std::path::PathBuf {
+    repo.sandbox().root().join("home/.config/lattice/config.toml")
+}
+
+#[test]
+fn the_repositorys_options_override_the_users() {
+    let repo = TestRepo::draw("main*");
+    lattice(&repo).args(["config", "set", "--global", "branch.template", "mine/{slug}"]).ok();
+    lattice(&repo).args(["config", "set", "--global", "undo.keep_days", "7"]).ok();
+    assert_eq!(lattice(&repo).args(["config", "get", "branch.template"]).ok().stdout, "mine/{slug}\n");
+    lattice(&repo).args(["config", "set", "branch.template", "ours/{slug}"]).ok();
+    assert_eq!(lattice(&repo).args(["config", "get", "branch.template"]).ok().stdout, "ours/{slug}\n");
+    assert_eq!(lattice(&repo).args(["config", "get", "--global", "branch.template"]).ok().stdout, "mine/{slug}\n");
+    let options = lattice(&repo).args(["config", "list"]).json()["options"].clone();
+    assert_eq!(options, json!({ "branch.template": "ours/{slug}", "trunk.branch": "main", "undo.keep_days": "7" }));
+    lattice(&repo).args(["create", "-m", "Some work"]).ok();
+    assert!(repo.branch_refs().contains_key("ours/some-work"), "the value in force is the one that is used");
+}
+
+#[test]
+fn setting_keeps_remarks_and_everything_else() {
+    let repo = TestRepo::draw("main*");
+    repo.write_config("# ours\n[trunk]\nbranch = \"main\"\n\n[undo] # how long\nkeep_days = 30 # a month\n");
+    lattice(&repo).args(["config", "set", "undo.keep_days", "60"]).ok();
+    let text = std::fs::read_to_string(repo.lattice_dir().join("config.toml")).expect("it exists");
+    assert_eq!(text, "# ours\n[trunk]\nbranch = \"main\"\n\n[undo] # how long\nkeep_days = 60 # a month\n");
+    lattice(&repo).arg("undo").ok();
+    assert_eq!(lattice(&repo).args(["config", "get", "undo.keep_days"]).ok().stdout, "30\n", "it is an operation");
+}
+
+#[test]
+fn wrong_keys_and_values_are_refused_and_nothing_is_written() {
+    let repo = TestRepo::draw("main*");
+    let before = repo.state();
+    let cases: [(&[&str], i32, &str); 7] = [
+        (&["set", "no.such", "1"], 1, "there is no option `no.such`"),
+        (&["set", "nodots", "1"], 1, "there is no option"),
+        (&["set", "undo.keep_days", "many"], 1, "a number"),
+        (&["set", "explain.include_diffs", "maybe"], 1, "true or false"),
+        (&["set", "trunk.branch", "x"], 2, "lattice trunk set"),
+        (&["get", "undo.keep_days"], 1, "is not set"),
+        (&["get", "no.such"], 1, "there is no option"),
+    ];
+    for (args, code, text) in cases {
+        let out = lattice(&repo).arg("config").args(args).fails(code);
+        assert!(out.stderr.contains(text), "config {}:\n{}", args.join(" "), out.snapshot());
+    }
+    let editor = lattice(&repo).args(["config", "edit"]).fails(2);
+    assert!(editor.stderr.contains("an editor cannot be opened"), "{}", editor.snapshot());
+    assert_same(&before, &repo.state());
+}
+
+#[test]
+fn a_dry_run_writes_neither_file() {
+    let repo = TestRepo::draw("main*");
+    let before = repo.state();
+    lattice(&repo).args(["config", "set", "undo.keep_days", "60", "--dry-run"]).ok();
+    assert_same(&before, &repo.state());
+    lattice(&repo).args(["config", "set", "--global", "undo.keep_days", "60", "--dry-run"]).ok();
+    assert!(!user_file(&repo).exists(), "the user's own file is a change too");
+}
+
+#[test]
+fn a_users_file_that_cannot_be_read_is_not_replaced() {
+    let repo = TestRepo::draw("main*");
+    let path = user_file(&repo);
+    let bytes = b"[alias]\nx = \"log\" # caf\xe9, in Latin-1\n";
+    repo.write(path.to_str().expect("text"), bytes);
+    lattice(&repo).args(["config", "set", "--global", "undo.keep_days", "60"]).fails(1);
+    assert_eq!(std::fs::read(&path).expect("it exists"), bytes, "not a byte of it is lost");
+    lattice(&repo).arg("log").ok();
+    repo.write(path.to_str().expect("text"), "not toml [");
+    lattice(&repo).args(["config", "set", "--global", "undo.keep_days", "60"]).fails(1);
+    assert_eq!(std::fs::read_to_string(&path).expect("it exists"), "not toml [");
+    lattice(&repo).args(["config", "set", "--global", "trunk.branch", "main"]).fails(2);
+}
+
+#[test]
+fn aliases_stand_for_words_and_never_for_commands_that_exist() {
+    let repo = TestRepo::draw("main <- a*");
+    lattice(&repo).args(["config", "set", "alias.st", "log --short --stack"]).ok();
+    lattice(&repo).args(["config", "set", "alias.log", "trunk"]).ok();
+    lattice(&repo).args(["config", "set", "--global", "alias.p", "parent"]).ok();
+    let expected = lattice(&repo).args(["log", "--short", "--stack"]).ok().stdout;
+    assert_eq!(lattice(&repo).arg("st").ok().stdout, expected);
+    assert_eq!(lattice(&repo).args(["--color", "never", "st", "--show-untracked"]).ok().stdout, expected);
+    assert!(lattice(&repo).arg("log").ok().stdout.contains("* a"), "a command of ours is not replaced");
+    assert_eq!(lattice(&repo).args(["p", "a"]).ok().stdout, "main\n", "the user's own file counts too");
+    for place in ["-C", "--cwd"] {
+        assert_eq!(lattice(&repo).cwd("..").args([place, "repo", "st"]).ok().stdout, expected, "{place} repo");
+    }
+    assert_eq!(lattice(&repo).cwd("..").args(["--cwd=repo", "st"]).ok().stdout, expected, "--cwd=repo");
+    assert_eq!(lattice(&repo).cwd("..").args(["-Crepo", "st"]).ok().stdout, expected, "-Crepo");
+    lattice(&repo).arg("nosuch").fails(2);
+}
