@@ -105,6 +105,11 @@ pub(crate) const ALL: &[State] = &[
         edit(&repo, "b", |metadata| metadata["base"]["oid"] = json!(other));
         repo
     }),
+    state(("a missing commit", "history-unreadable"), BLOCKING, &["remove-metadata"], || {
+        let repo = TestRepo::draw("main* <- a <- b(2)");
+        remove_object(&repo, &repo.rev("b~1"));
+        repo
+    }),
     state(("a damaged marker", "op-state-damaged"), BLOCKING, &["remove-marker"], || {
         let repo = stack();
         fs::write(repo.op_state_path(), "").expect("the directory is there");
@@ -134,6 +139,7 @@ pub(crate) const ALL: &[State] = &[
     state(("a lock on the ledger", "stale-lock"), BLOCKING, &["remove-lock"], || locked("refs/lattice/event-log.lock")),
     state(("a lock on packed refs", "stale-lock"), BLOCKING, &["remove-lock"], || locked("packed-refs.lock")),
     state(("a bare repository", "bare-repository"), INFO, &[], || Setup::default().bare().draw("main <- a <- b")),
+    state(("a shallow clone", "shallow-clone"), WARNING, &[], shallow),
     state(("a ledger that ends in garbage", "ledger-damaged"), WARNING, &["go-on"], || ledger_at("main")),
     state(("a ledger that is a blob", "ledger-damaged"), WARNING, &["go-on"], || ledger_at("main:README")),
     state(("a ledger without its newest record", "ledger-damaged"), WARNING, &["go-on"], ledger_cut_off),
@@ -266,6 +272,18 @@ pub(crate) fn leave_lock(path: &Path) {
     let file = File::create(path).expect("the lock can be written");
     let long_ago = SystemTime::UNIX_EPOCH + Duration::from_secs(1_767_225_600);
     file.set_times(FileTimes::new().set_modified(long_ago)).expect("times can be set");
+}
+
+fn shallow() -> TestRepo {
+    let origin = TestRepo::draw("main(3) <- a <- b");
+    let clone = origin.sandbox().root().join("clone");
+    let url = format!("file://{}", origin.dir().display());
+    origin.git(&["clone", "--quiet", "--depth=2", "--no-single-branch", &url, clone.to_str().expect("a text")]);
+    let clone = origin.beside(&clone);
+    clone.git(&["fetch", "--quiet", "origin", "refs/heads/a:refs/heads/a", "refs/heads/b:refs/heads/b"]);
+    clone.git(&["fetch", "--quiet", "origin", "+refs/branch-metadata/*:refs/branch-metadata/*"]);
+    clone.write_config("[trunk]\nbranch = \"main\"\n");
+    clone
 }
 
 fn ledger_at(object: &str) -> TestRepo {
