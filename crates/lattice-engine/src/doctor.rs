@@ -6,7 +6,7 @@ use lattice_model::event::{Detail, Origin};
 use lattice_model::gate::Refusal;
 use lattice_model::issue::{FixEffect, FixOption, Issue, RepoHealthReport};
 use lattice_model::plan::{Hooks, Plan, Step};
-use lattice_model::snapshot::Snapshot;
+use lattice_model::snapshot::{LedgerReading, Snapshot};
 use lattice_repo::{Executed, OperationRequest, ReadWorkingCopy};
 
 use crate::lifecycle::Outcome;
@@ -36,7 +36,10 @@ impl Engine {
         self.trace("doctor", &format!("{} issues", report.issues.len()));
         let mut evidence = observed.evidence;
         let offered = detail(&report.issues);
-        if !offered.fixes.is_empty() && report.capabilities.contains(&Capability::NoLatticeOpInProgress) {
+        // A record on top of a damaged one would hide the damage before anyone chose to go on.
+        let readable = !matches!(observed.snapshot.ledger, LedgerReading::Damaged { .. });
+        let free = report.capabilities.contains(&Capability::NoLatticeOpInProgress);
+        if !offered.fixes.is_empty() && free && readable {
             // The divergence may just have been recorded, so the tip is read again.
             let snapshot = self.scan(ReadWorkingCopy::No)?;
             let recorded = self.repo.record_proposal(
@@ -50,6 +53,13 @@ impl Engine {
             }
         }
         Ok((observed.snapshot, report, evidence))
+    }
+
+    /// What is wrong now, for the end of a repair: its own record stays the newest one.
+    pub fn examine(&self) -> Result<(Snapshot, RepoHealthReport), EngineError> {
+        let snapshot = self.scan(ReadWorkingCopy::Yes)?;
+        let report = doctor::report(&snapshot);
+        Ok((snapshot, report))
     }
 
     /// Finds fixes by id, in a new scan. All of them, or a refusal that names the one that is not there.
@@ -123,8 +133,11 @@ fn detail(issues: &[Issue]) -> Detail {
 fn find(snapshot: &Snapshot, ids: &[String]) -> Result<Vec<ChosenFix>, Refusal> {
     let issues = doctor::everything_fixable(snapshot);
     let holds = remaining(&issues.iter().filter(|issue| snapshot_level(issue)).cloned().collect::<Vec<_>>());
-    let mut chosen = Vec::new();
+    let mut chosen: Vec<ChosenFix> = Vec::new();
     for id in ids {
+        if chosen.iter().any(|earlier| earlier.fix.id.as_str() == id) {
+            continue;
+        }
         let found = issues.iter().find_map(|issue| {
             let fix = issue.fixes.iter().find(|fix| fix.id.as_str() == id)?;
             Some(ChosenFix { issue: issue.clone(), fix: fix.clone() })
@@ -155,16 +168,33 @@ fn combine(chosen: &[ChosenFix]) -> Result<Plan, Refusal> {
     let mut taken = std::collections::BTreeMap::new();
     for chosen in chosen {
         let FixEffect::Plan(fix) = &chosen.fix.effect else { continue };
-        for touched in fix.touched_refs() {
-            if let Some(other) = taken.insert(touched.name.clone(), &chosen.fix.id) {
-                return Err(Refusal::new(
-                    "fixes-clash",
-                    format!("{other} and {} both change {}", chosen.fix.id, touched.name),
-                )
-                .hint("apply one of them, then look again"));
+        for thing in changed_by(fix) {
+            if let Some(other) = taken.insert(thing.clone(), &chosen.fix.id) {
+                return Err(Refusal::new("fixes-clash", format!("{other} and {} both change {thing}", chosen.fix.id))
+                    .hint("apply one of them, then look again"));
             }
         }
         plan.steps.extend(fix.steps.iter().filter(|step| **step != Step::Verify).cloned());
     }
     Ok(plan.verified())
+}
+
+/// Everything that a fix changes, by name: two fixes that change the same thing contradict each other.
+fn changed_by(fix: &Plan) -> Vec<String> {
+    let mut things: Vec<_> = fix.touched_refs().into_iter().map(|touched| touched.name.to_string()).collect();
+    things.extend(fix.steps.iter().filter_map(|step| match step {
+        Step::WriteConfig { .. } => Some("lattice/config.toml".to_owned()),
+        Step::RemoveOpState => Some("lattice/op-state.json".to_owned()),
+        Step::RemoveLock { path, .. } => Some(path.clone()),
+        Step::Stage { .. }
+        | Step::Commit { .. }
+        | Step::Rewrite { .. }
+        | Step::SetRef { .. }
+        | Step::SetMetadata { .. }
+        | Step::Guard { .. }
+        | Step::Switch { .. }
+        | Step::RestoreWorktree { .. }
+        | Step::Verify => None,
+    }));
+    things
 }

@@ -147,6 +147,9 @@ fn meaning(kind: IssueKind) -> &'static str {
         IssueKind::BaseNotAncestor => {
             "The base says which commits are the branch's own. A base outside of the branch says nothing."
         }
+        IssueKind::HistoryUnreadable => {
+            "An object is missing or damaged. A branch whose own commits are unknown must not be rewritten."
+        }
         IssueKind::OperationInProgress => "Until it is finished or given up, nothing else may change the repository.",
         IssueKind::OpStateDamaged => "A crash or a power cut left it incomplete. Refs were moved all or not at all.",
         IssueKind::GitOperation => "Lattice does not move branches under an operation of Git.",

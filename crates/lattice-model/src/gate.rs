@@ -14,7 +14,7 @@ pub trait Command: Sized {
     const NAME: &'static str;
     const REQUIRES: &'static [Capability];
 
-    /// What is wrong with this request on this snapshot, as far as the snapshot itself does not say it.
+    /// What is wrong with this request, on a snapshot that has everything else that the command requires.
     fn check(&self, _snapshot: &Snapshot) -> Vec<Issue> {
         Vec::new()
     }
@@ -94,14 +94,18 @@ impl Refusal {
 
 /// Checks what `command` requires against what `snapshot` proves.
 pub fn gate<C: Command>(snapshot: Snapshot, command: &C) -> Gate<C> {
-    let mut issues = doctor::diagnose(&snapshot);
-    issues.extend(command.check(&snapshot));
     let required = |issue: &Issue| issue.kind.removes().filter(|removed| C::REQUIRES.contains(removed));
+    let mut issues = doctor::diagnose(&snapshot);
+    issues.retain(|issue| required(issue).is_some());
+    if issues.is_empty() {
+        // What a request means can only be said of a repository that is itself in order.
+        issues = command.check(&snapshot);
+        issues.retain(|issue| required(issue).is_some());
+    }
     let missing: BTreeSet<_> = issues.iter().filter_map(required).collect();
     if missing.is_empty() {
         return Gate::Ready(Box::new(ReadyContext { snapshot, command: PhantomData }));
     }
-    issues.retain(|issue| required(issue).is_some());
     for issue in &mut issues {
         issue.severity = Severity::Blocking;
     }

@@ -115,6 +115,7 @@ issue_kinds! {
     Cycle => "cycle", Blocking, Some(Capability::GraphValid);
     BaseMissing => "base-missing", Blocking, Some(Capability::GraphValid);
     BaseNotAncestor => "base-not-ancestor", Blocking, Some(Capability::GraphValid);
+    HistoryUnreadable => "history-unreadable", Blocking, Some(Capability::HistoryComplete);
     OperationInProgress => "operation-in-progress", Blocking, Some(Capability::NoLatticeOpInProgress);
     OpStateDamaged => "op-state-damaged", Blocking, Some(Capability::NoLatticeOpInProgress);
     GitOperation => "git-operation-in-progress", Blocking, Some(Capability::NoExternalGitOpInProgress);

@@ -26,6 +26,8 @@ pub struct Snapshot {
     pub worktrees: BTreeMap<BranchName, PathBuf>,
     pub metadata: BTreeMap<BranchName, MetadataReading>,
     pub history: History,
+    /// Tracked branches whose commits Git cannot walk, with what it says of them.
+    pub unreadable: BTreeMap<BranchName, String>,
     pub op_state: OpStateReading,
     pub git_operation: Option<GitOperation>,
     pub working_copy: WorkingCopy,
@@ -264,8 +266,17 @@ pub enum WorkingCopy {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LedgerReading {
     Absent,
-    Tip { commit: Oid, tree: Oid, event: Box<Event> },
-    Damaged { commit: Oid, reason: String },
+    Tip {
+        commit: Oid,
+        tree: Oid,
+        event: Box<Event>,
+    },
+    /// `below` is what a new record can stand on: the tip, if it is a commit at all.
+    Damaged {
+        commit: Oid,
+        below: Option<Oid>,
+        reason: String,
+    },
 }
 
 /// Whether all commits are here.

@@ -74,6 +74,23 @@ impl NewEvent {
     }
 }
 
+/// What the ref of the ledger points to, whatever that is.
+pub(crate) fn tip_of(reading: &LedgerReading) -> Option<Oid> {
+    match reading {
+        LedgerReading::Absent => None,
+        LedgerReading::Tip { commit, .. } | LedgerReading::Damaged { commit, .. } => Some(*commit),
+    }
+}
+
+/// What a new record stands on.
+pub(crate) fn below_next(reading: &LedgerReading) -> Option<Oid> {
+    match reading {
+        LedgerReading::Absent => None,
+        LedgerReading::Tip { commit, .. } => Some(*commit),
+        LedgerReading::Damaged { below, .. } => *below,
+    }
+}
+
 /// The newest event of a reading.
 pub(crate) fn last_event(reading: &LedgerReading) -> Option<&Event> {
     match reading {
@@ -150,7 +167,7 @@ impl Repo {
         let (parent, tree) = match tip {
             LedgerReading::Absent => (None, None),
             LedgerReading::Tip { commit, tree, .. } => (Some(*commit), Some(*tree)),
-            LedgerReading::Damaged { commit, .. } => (Some(*commit), None),
+            LedgerReading::Damaged { below, .. } => (*below, None),
         };
         let tree = match tree {
             Some(tree) => tree,
@@ -161,7 +178,8 @@ impl Repo {
         let message = format::event::render(&event);
         let content = format!("tree {tree}\n{parents}author {who}\ncommitter {who}\n\n{message}");
         let commit = self.git.write_commit(content.into_bytes())?;
-        let edit = RefEdit { name: ledger_ref(), expected: Expected::from_option(parent), to: Target::Set(commit) };
+        let expected = Expected::from_option(tip_of(tip));
+        let edit = RefEdit { name: ledger_ref(), expected, to: Target::Set(commit) };
         self.git.update_refs(&[edit], "lattice: evidence", commit.hex_len())
     }
 

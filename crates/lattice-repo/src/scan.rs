@@ -26,6 +26,9 @@ use crate::git::worktree::{self, HeadName};
 use crate::ledger::LEDGER;
 use crate::lock;
 
+/// Larger records of the ledger are not read.
+const RECORD_LIMIT: u64 = 256 * 1024 * 1024;
+
 /// Which facts a command needs beyond those that every scan gives.
 #[derive(Debug, Clone)]
 pub struct ScanRequest {
@@ -57,6 +60,12 @@ pub(crate) struct RefsRead {
     pub(crate) warnings: Vec<String>,
 }
 
+/// The commits of the stacks, and the branches whose commits cannot be walked.
+struct Walked {
+    parents: BTreeMap<Oid, Vec<Oid>>,
+    unreadable: BTreeMap<BranchName, String>,
+}
+
 impl Repo {
     /// Reads the repository. Changes nothing.
     pub fn scan(&self, request: &ScanRequest) -> Result<Snapshot, ScanError> {
@@ -74,8 +83,12 @@ impl Repo {
             let metadata = self.read_metadata(&read);
             (metadata, walk.join().expect("bug: reading history does not panic"))
         });
-        let (metadata, mut warnings) = (metadata?, read.warnings.clone());
-        let parents = parents.or_else(|error| degraded(error, &mut warnings))?;
+        let metadata = metadata?;
+        let walked = match parents {
+            Ok(parents) => Walked { parents, unreadable: BTreeMap::new() },
+            Err(GitError::Failed { .. }) => self.walk_one_by_one(&branches, &metadata, trunk)?,
+            Err(error) => return Err(error.into()),
+        };
         let covered = Covered::new(&read.refs, settings.trunk.as_ref(), config.digest().cloned());
         let op_state = self.read_op_state();
         let ledger = self.read_ledger_tip(read.ledger)?;
@@ -92,14 +105,15 @@ impl Repo {
             settings,
             worktrees: read.worktrees,
             unusable: read.unusable,
-            history: History::new(parents),
+            history: History::new(walked.parents),
+            unreadable: walked.unreadable,
             op_state,
             git_operation: self.git.operation(&self.paths)?,
             working_copy: self.read_working_copy(request.working_copy),
             ledger,
             completeness: self.completeness(),
             stale_locks,
-            warnings,
+            warnings: read.warnings,
             fingerprint: covered.fingerprint(),
             divergence,
             recorded,
@@ -109,6 +123,29 @@ impl Repo {
         let answers = self.settle_bases(&snapshot)?;
         snapshot.history = snapshot.history.with_ancestry(answers);
         Ok(snapshot)
+    }
+
+    /// Walks each branch by itself, after a walk of all of them failed: one that is damaged must neither hide the
+    /// others nor look like a branch without commits, which a restack would then throw away.
+    fn walk_one_by_one(
+        &self,
+        branches: &BTreeMap<BranchName, Oid>,
+        metadata: &BTreeMap<BranchName, MetadataReading>,
+        trunk: Option<Oid>,
+    ) -> Result<Walked, GitError> {
+        let mut walked = Walked { parents: BTreeMap::new(), unreadable: BTreeMap::new() };
+        for branch in metadata.keys() {
+            let Some(tip) = branches.get(branch) else { continue };
+            match self.git.parents_of([*tip], trunk) {
+                Ok(parents) => walked.parents.extend(parents),
+                Err(GitError::Failed { stderr, .. }) => {
+                    let said: Vec<_> = stderr.lines().map(str::trim).collect();
+                    walked.unreadable.insert(branch.clone(), said.join("; "));
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(walked)
     }
 
     pub(crate) fn read_config(&self, settings: &mut Settings) -> ConfigReading {
@@ -205,16 +242,23 @@ impl Repo {
 
     pub(crate) fn read_ledger_tip(&self, tip: Option<Oid>) -> Result<LedgerReading, GitError> {
         let Some(commit) = tip else { return Ok(LedgerReading::Absent) };
+        let info = self.with_objects(|objects| objects.info(&[commit.to_string()]))?.pop().flatten();
+        // A blob may have the text of a commit, and be of any size.
+        let is_commit = info.as_ref().is_none_or(|info| info.kind == "commit" && info.size <= RECORD_LIMIT);
+        if !is_commit {
+            let reason = "it is no commit of a sensible size".to_owned();
+            return Ok(LedgerReading::Damaged { commit, below: None, reason });
+        }
         let bytes = self.with_objects(|objects| objects.contents(&[commit.to_string()]))?.pop().flatten();
-        let damaged = |reason: &str| Ok(LedgerReading::Damaged { commit, reason: reason.to_owned() });
-        let Some(bytes) = bytes else { return damaged("the object is missing") };
-        let Some(raw) = RawCommit::parse(&bytes) else { return damaged("it is no commit") };
+        let damaged = |reason: &str, below| Ok(LedgerReading::Damaged { commit, below, reason: reason.to_owned() });
+        let Some(bytes) = bytes else { return damaged("the object is missing", None) };
+        let Some(raw) = RawCommit::parse(&bytes) else { return damaged("it is no commit", None) };
         if raw.parents.len() > 1 {
-            return damaged("it is a merge");
+            return damaged("it is a merge", Some(commit));
         }
         match format::event::parse(&raw.message) {
             Ok(event) => Ok(LedgerReading::Tip { commit, tree: raw.tree, event: Box::new(event) }),
-            Err(error) => damaged(&error.to_string()),
+            Err(error) => damaged(&error.to_string(), Some(commit)),
         }
     }
 
@@ -240,10 +284,12 @@ impl Repo {
             divergence.changes.iter().filter_map(|change| Some((change, change.old?))).collect();
         let names: Vec<_> = olds.iter().map(|(_, oid)| oid.to_string()).collect();
         let infos = self.with_objects(|objects| objects.info(&names))?;
+        let vanished = |change: &RefChange| change.new.is_none() && change.name.as_metadata_of().is_some();
+        let event = if divergence.changes.iter().any(vanished) { self.recorded_by(*commit)? } else { *commit };
         let mut recorded: BTreeMap<BranchName, Recorded> = BTreeMap::new();
         for ((change, oid), info) in olds.into_iter().zip(infos) {
             let kind = info.map(|info| info.kind);
-            let new = || Recorded { event: *commit, tip: None, metadata: None };
+            let new = || Recorded { event, tip: None, metadata: None };
             if let (Some(branch), Some("commit")) = (change.name.as_branch(), kind.as_deref()) {
                 recorded.entry(branch).or_insert_with(new).tip = Some(oid);
             }
@@ -256,9 +302,29 @@ impl Repo {
         Ok(recorded)
     }
 
+    /// The record that first held what the tip of the ledger says of refs. Evidence that came later
+    /// inherits it, and must not change what is cited.
+    fn recorded_by(&self, tip: Oid) -> Result<Oid, GitError> {
+        let read = |commit: Oid| -> Result<Option<RawCommit>, GitError> {
+            let bytes = self.with_objects(|objects| objects.contents(&[commit.to_string()]))?.pop().flatten();
+            Ok(bytes.and_then(|bytes| RawCommit::parse(&bytes)))
+        };
+        let mut found = tip;
+        let Some(mut current) = read(tip)? else { return Ok(tip) };
+        while let [parent] = current.parents[..] {
+            match read(parent)? {
+                Some(below) if below.tree == current.tree => (found, current) = (parent, below),
+                Some(_) | None => break,
+            }
+        }
+        Ok(found)
+    }
+
     /// Asks git about bases that the commits of the stacks do not settle.
     fn settle_bases(&self, snapshot: &Snapshot) -> Result<BTreeMap<(Oid, Oid), Ancestry>, GitError> {
-        let unsettled = |branch: &BranchName| snapshot.position(branch).is_some_and(|at| at.base.is_none());
+        let unsettled = |branch: &BranchName| {
+            !snapshot.unreadable.contains_key(branch) && snapshot.position(branch).is_some_and(|at| at.base.is_none())
+        };
         let pairs: BTreeSet<_> =
             snapshot.tracked().filter(|(m, _)| unsettled(&m.name)).map(|(m, tip)| (m.base, tip)).collect();
         if pairs.is_empty() {
@@ -304,15 +370,4 @@ fn sort_refs(listing: Listing) -> RefsRead {
         }
     }
     read
-}
-
-/// A history that cannot be walked leaves the branches without positions, and says so.
-fn degraded(error: GitError, warnings: &mut Vec<String>) -> Result<BTreeMap<Oid, Vec<Oid>>, GitError> {
-    match error {
-        GitError::Failed { stderr, .. } => {
-            warnings.push(stderr.trim().to_owned());
-            Ok(BTreeMap::new())
-        }
-        other => Err(other),
-    }
 }

@@ -199,6 +199,11 @@ impl From<ExecuteError> for Failure {
             ExecuteError::FilesInTheWay { detail } => Self::new("files-in-the-way", text)
                 .cause(printable(&detail))
                 .hint(format!("{UNCHANGED}; commit or stash your changes, then run the command again")),
+            ExecuteError::Unmerged { files } => {
+                let failure = Self::new("unmerged-files", text);
+                let failure = files.iter().fold(failure, |failure, file| failure.cause(printable(file)));
+                failure.hint(format!("{UNCHANGED}; resolve them, stage the result, then run the command again"))
+            }
             ExecuteError::NoHead => Self::new("no-head", text).hint("make a first commit"),
             ExecuteError::Io { source, .. } => Self::new("io", text)
                 .cause(source.to_string())

@@ -1,8 +1,9 @@
-//! Issues of recorded bases: no commit of this repository, or none below the branch.
+//! Issues of recorded bases and of the commits above them: missing, unreadable, or none below the branch.
 
 use crate::branch::BranchMetadataV1;
 use crate::command::reparented;
 use crate::history::{Ancestry, Position};
+use crate::id::Oid;
 use crate::issue::{Issue, IssueKind, evidence};
 use crate::plan::{Expected, Step};
 use crate::snapshot::{Completeness, Snapshot};
@@ -14,7 +15,29 @@ pub(super) fn issues(snapshot: &Snapshot) -> Vec<Issue> {
     if snapshot.completeness == Completeness::Shallow {
         return Vec::new();
     }
-    snapshot.tracked().filter_map(|(metadata, _)| issue(snapshot, metadata)).collect()
+    snapshot
+        .tracked()
+        .filter_map(|(metadata, tip)| unreadable(snapshot, metadata, tip).or_else(|| issue(snapshot, metadata)))
+        .collect()
+}
+
+/// A branch whose commits are damaged: which of them are its own cannot be told.
+fn unreadable(snapshot: &Snapshot, metadata: &BranchMetadataV1, tip: Oid) -> Option<Issue> {
+    let branch = &metadata.name;
+    let reason = snapshot.unreadable.get(branch)?;
+    let facts = evidence([("branch", branch.to_string()), ("tip", tip.to_string()), ("git", reason.clone())]);
+    let summary = format!("the commits of `{branch}` cannot be read: {reason}");
+    let expected = Expected::At(snapshot.metadata[branch].oid);
+    let remove = Step::SetRef { name: branch.metadata_ref(), expected, to: None };
+    Some(
+        Issue::new(IssueKind::HistoryUnreadable, summary, facts)
+            .action("look", "see what Git says of the repository, and fetch or restore what is missing", "git fsck")
+            .fix(
+                "remove-metadata",
+                format!("stop tracking {branch}, so that the others can be worked on"),
+                repair(remove),
+            ),
+    )
 }
 
 fn issue(snapshot: &Snapshot, metadata: &BranchMetadataV1) -> Option<Issue> {

@@ -114,7 +114,8 @@ fn kind_of_clone(snapshot: &Snapshot) -> Vec<Issue> {
     let mut issues = Vec::new();
     if snapshot.repository.context == Context::Bare {
         let path = snapshot.repository.git_dir.display().to_string();
-        let facts = evidence([("git_dir", path.clone())]);
+        // Where it is does not matter: a copy of it has the same issue.
+        let facts = evidence([("core.bare", "true".to_owned())]);
         let summary = "this repository is bare: it has no working directory, which commands that change branches need";
         issues.push(Issue::new(IssueKind::Bare, summary, facts).action(
             "add-worktree",
@@ -130,7 +131,7 @@ fn kind_of_clone(snapshot: &Snapshot) -> Vec<Issue> {
 }
 
 fn ledger(reading: &LedgerReading) -> Option<Issue> {
-    let LedgerReading::Damaged { commit, reason } = reading else { return None };
+    let LedgerReading::Damaged { commit, reason, .. } = reading else { return None };
     let facts = evidence([("commit", commit.to_string()), ("reason", reason.clone())]);
     let summary = format!("the newest record of the ledger cannot be read: {reason}; changes since then go unnoticed");
     Some(Issue::new(IssueKind::LedgerDamaged, summary, facts).fix(

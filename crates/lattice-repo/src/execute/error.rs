@@ -29,6 +29,8 @@ pub enum ExecuteError {
     NothingPicked,
     #[error("uncommitted changes are in the way")]
     FilesInTheWay { detail: String },
+    #[error("files are in conflict")]
+    Unmerged { files: Vec<String> },
     #[error("HEAD names no commit")]
     NoHead,
     #[error("could not {what}")]
@@ -64,6 +66,7 @@ impl ExecuteError {
             | Self::StagedDoesNotApply { .. }
             | Self::NothingPicked
             | Self::FilesInTheWay { .. }
+            | Self::Unmerged { .. }
             | Self::NoHead
             | Self::Io { .. } => true,
             Self::Rescan(_)

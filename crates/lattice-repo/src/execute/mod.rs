@@ -21,7 +21,7 @@ use lattice_model::id::{Oid, OpId};
 use lattice_model::name::BranchName;
 use lattice_model::plan::{NewValue, Plan, Step};
 use lattice_model::settings::Settings;
-use lattice_model::snapshot::{Holder, OpPhase, OpState, Snapshot};
+use lattice_model::snapshot::{Holder, OpPhase, OpState, Snapshot, WorkingCopy};
 use lattice_model::time::Timestamp;
 
 use crate::durable;
@@ -140,6 +140,7 @@ impl<'a> Executor<'a> {
         self.set_stale_marker_aside()?;
         self.write_journal()?;
         self.write_marker(OpPhase::Executing)?;
+        self.remove_locks()?;
         if self.needs_worktree()? {
             self.journal.worktree = Some(self.read_worktree()?);
         }
@@ -174,9 +175,17 @@ impl<'a> Executor<'a> {
         if theirs.exists() {
             std::fs::copy(&theirs, &own).map_err(io_error("copy the index"))?;
         }
-        let index = self.git.write_tree(Some(&own))?;
+        let index = self.git.write_tree(Some(&own)).map_err(|error| self.unmerged(error))?;
         let files = self.repo.with_objects(|objects| objects.tree_of(commit))?;
         Ok(WorktreeBefore { head, commit, index, files })
+    }
+
+    /// An index with conflicts has no tree; that is the user's to resolve and no failure of git.
+    fn unmerged(&self, error: GitError) -> ExecuteError {
+        match self.git.status() {
+            WorkingCopy::Known { unmerged, .. } if !unmerged.is_empty() => ExecuteError::Unmerged { files: unmerged },
+            _ => error.into(),
+        }
     }
 
     /// Says that an operation is in progress.

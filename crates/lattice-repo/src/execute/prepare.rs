@@ -15,7 +15,7 @@ use crate::format::journal::{Edit, FileMove, IndexAfter, Prepared};
 use crate::git::GitError;
 use crate::git::import::{Entry, Import, Mark, NewCommit, NewTree, Source};
 use crate::git::objects::blob_id;
-use crate::ledger::last_event;
+use crate::ledger::{below_next, last_event, tip_of};
 use crate::scan::RefsRead;
 
 use super::error::io_error;
@@ -297,7 +297,7 @@ impl Executor<'_> {
     /// The commits of the ledger: what is intended, unless that was recorded before, and what was done.
     fn records(&self, import: &mut Import, ledger: &LedgerReading, closing: &Closing<'_>) -> Records {
         let seconds = self.now.unix_seconds();
-        let mut parent = tip_of(ledger).map(Source::Existing);
+        let mut parent = below_next(ledger).map(Source::Existing);
         let mut last = last_event(ledger).cloned();
         let mut intent = None;
         if !self.journal.intent_recorded {
@@ -340,12 +340,5 @@ impl Executor<'_> {
 
     pub(super) fn flush(&self) -> Result<(), ExecuteError> {
         crate::durable::sync_file_system(&self.repo.paths.common_dir).map_err(io_error("flush to disk"))
-    }
-}
-
-fn tip_of(ledger: &LedgerReading) -> Option<Oid> {
-    match ledger {
-        LedgerReading::Absent => None,
-        LedgerReading::Tip { commit, .. } | LedgerReading::Damaged { commit, .. } => Some(*commit),
     }
 }

@@ -149,7 +149,7 @@ impl Executor<'_> {
         }
     }
 
-    /// What follows once the refs have moved: configuration, HEAD, index, left-over files.
+    /// What follows once the refs have moved: configuration, HEAD, index.
     pub(super) fn settle_rest(&self, prepared: &Prepared) -> Result<(), ExecuteError> {
         self.write_config(prepared)?;
         if let Some(head) = &prepared.head_after {
@@ -161,11 +161,6 @@ impl Executor<'_> {
         if let IndexAfter::Restored(tree) = prepared.index {
             self.git.read_index(tree)?;
             self.git.refresh_index(&crate::git::worktree::index_path(&self.repo.paths.git_dir))?;
-        }
-        for step in &self.journal.plan.steps {
-            if let Step::RemoveLock { path, size } = step {
-                self.remove_lock(path, *size)?;
-            }
         }
         Ok(())
     }
@@ -192,6 +187,17 @@ impl Executor<'_> {
     fn config_is(&self, text: Option<&str>) -> bool {
         let found = durable::read(&self.repo.config_path(), crate::format::config::SIZE_LIMIT).unwrap_or(None);
         found.as_deref().map(ContentDigest::of) == text.map(|text| ContentDigest::of(text.as_bytes()))
+    }
+
+    /// Removes the lock files of the plan. They come before everything else: one may be in the way of the very
+    /// refs that record the operation.
+    pub(super) fn remove_locks(&self) -> Result<(), ExecuteError> {
+        for step in &self.journal.plan.steps {
+            if let Step::RemoveLock { path, size } = step {
+                self.remove_lock(path, *size)?;
+            }
+        }
+        Ok(())
     }
 
     /// Removes a lock file if it is still the one that was reported.

@@ -56,7 +56,7 @@ fn apply(app: &App, engine: &Engine, ids: &[String], arguments: &Arguments) -> R
     if let Outcome::Paused(paused) = &applied.outcome {
         return Err(paused_failure(paused));
     }
-    let (snapshot, report, _) = engine.diagnose()?;
+    let (snapshot, report) = engine.examine()?;
     let done: Vec<_> = applied.fixes.iter().map(|chosen| chosen.fix.id.to_string()).collect();
     let mut reply = told(app, engine, (&snapshot, &report), arguments, done.clone())?;
     let told: String =

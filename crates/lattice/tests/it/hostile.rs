@@ -1,1 +1,3 @@
-//! Tests of hostile.
+//! Tests of hostile inputs and faults; the numbers are those of the table of hostile cases.
+
+mod damage;
