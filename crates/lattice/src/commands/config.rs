@@ -121,9 +121,9 @@ fn set(app: &App, (key, value): (&str, &str), preview: Preview) -> Result<Reply,
     };
     let reply = change(app, ("config", preview), WorkingCopyNeed::No, build)?;
     if previews(app, preview) {
-        return Ok(reply.field("options", json!({})));
+        return Ok(reply.with_field("options", json!({})));
     }
-    Ok(reply.field("options", json!({ key: value })).text(format!("{key} = {value}\n")))
+    Ok(reply.with_field("options", json!({ key: value })).text(format!("{key} = {value}\n")))
 }
 
 fn editable(snapshot: &Snapshot) -> Result<&str, Refusal> {
@@ -204,5 +204,5 @@ fn edit(app: &App, place: Place) -> Result<Reply, Failure> {
     let reply = change(app, ("config", Preview { dry_run: false }), WorkingCopyNeed::No, |_, _| {
         Ok(WriteSettings { content: content.clone() })
     })?;
-    Ok(reply.field("options", json!(lattice_engine::list_settings(&content)?)))
+    Ok(reply.with_field("options", json!(lattice_engine::list_settings(&content)?)))
 }

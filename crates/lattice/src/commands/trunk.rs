@@ -61,6 +61,6 @@ fn set(app: &App, trunk: &BranchName, preview: Preview) -> Result<Reply, Failure
         reply
     } else {
         let told = format!("the trunk is {trunk}\n");
-        reply.field("trunk", trunk.as_str().into()).text(told)
+        reply.with_field("trunk", trunk.as_str().into()).text(told)
     })
 }

@@ -99,10 +99,10 @@ impl Reply {
 
     /// Adds to the document.
     #[must_use]
-    pub(crate) fn field(mut self, name: &str, value: Value) -> Self {
-        if let Value::Object(fields) = &mut self.fields {
-            fields.insert(name.to_owned(), value);
-        }
+    pub(crate) fn with_field(mut self, name: &str, value: Value) -> Self {
+        let mut fields = self.fields.value();
+        fields[name] = value;
+        self.fields = Box::new(fields);
         self
     }
 
