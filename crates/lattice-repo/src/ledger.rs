@@ -39,6 +39,22 @@ pub(crate) fn ledger_ref() -> RefName {
 }
 
 impl NewEvent {
+    /// An event that was made for another place in the chain.
+    pub(crate) fn again(event: &Event) -> Self {
+        Self {
+            category: event.category,
+            op: event.op.clone(),
+            command: event.command.clone(),
+            origin: event.origin.clone(),
+            at: event.at.clone(),
+            refs: event.refs.clone(),
+            before: event.before.clone(),
+            after: event.after.clone(),
+            plan: event.plan.clone(),
+            detail: event.detail.clone(),
+        }
+    }
+
     /// The event as it follows the newest one.
     pub(crate) fn following(self, last: Option<&Event>) -> Event {
         let mut committed = last.and_then(|last| last.committed.clone());
@@ -163,13 +179,23 @@ impl Repo {
     /// Appends one event to the tip that was read. Whoever lost a race has nothing to add:
     /// the winner saw the same repository.
     pub(crate) fn append(&self, tip: &LedgerReading, event: NewEvent) -> Result<(), GitError> {
+        self.append_with_tree(tip, None, event)
+    }
+
+    /// As `append`, with a tree of its own instead of that of the event before.
+    pub(crate) fn append_with_tree(
+        &self,
+        tip: &LedgerReading,
+        tree: Option<Oid>,
+        event: NewEvent,
+    ) -> Result<(), GitError> {
         let event = event.following(last_event(tip));
-        let (parent, tree) = match tip {
+        let (parent, inherited) = match tip {
             LedgerReading::Absent => (None, None),
             LedgerReading::Tip { commit, tree, .. } => (Some(*commit), Some(*tree)),
             LedgerReading::Damaged { below, .. } => (*below, None),
         };
-        let tree = match tree {
+        let tree = match tree.or(inherited) {
             Some(tree) => tree,
             None => self.git.empty_tree()?,
         };

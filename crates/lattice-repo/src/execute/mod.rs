@@ -98,6 +98,7 @@ impl Repo {
             paused: false,
             worktree: None,
             tips: Default::default(),
+            resolved: Default::default(),
             pause: None,
             prepared: None,
         };
@@ -267,7 +268,7 @@ impl<'a> Executor<'a> {
         let prepared = self.journal.prepared.clone().expect("bug: only what is prepared is finished");
         let scan = verify::scan_request(&self.settings, &self.now);
         let snapshot = self.repo.scan(&scan).map_err(ExecuteError::Rescan)?;
-        let problems = verify::problems(&snapshot, &self.journal.plan, &prepared);
+        let problems = verify::problems(&snapshot, &self.journal, &prepared);
         if !problems.is_empty() {
             return Err(ExecuteError::NotVerified { problems });
         }
@@ -343,8 +344,10 @@ impl<'a> Executor<'a> {
 
     /// A marker that cannot be read is in the way of its own repair.
     fn set_stale_marker_aside(&self) -> Result<(), ExecuteError> {
-        if self.journal.plan.steps.contains(&Step::RemoveOpState) {
-            let name = format!("op-state.damaged-{}", self.journal.op_id);
+        let name = format!("op-state.damaged-{}", self.journal.op_id);
+        // When the operation begins again after a kill, the marker is its own.
+        let done = self.repo.lattice_dir().join(&name).symlink_metadata().is_ok();
+        if self.journal.plan.steps.contains(&Step::RemoveOpState) && !done {
             durable::set_aside(&self.repo.op_state_path(), &name).map_err(io_error("set the marker aside"))?;
         }
         Ok(())

@@ -27,14 +27,20 @@ impl Executor<'_> {
             self.journal.intent_recorded = true;
         }
         self.keep_pending()?;
-        self.journal.pause = Some(Pause { branch, onto });
+        let start = self.start()?;
+        self.journal.pause = Some(Pause { branch, tip: rewrite.tip, fork: rewrite.fork, onto, start });
         self.journal.paused = true;
         self.write_journal()?;
         // From here on HEAD and files differ from before, and only the journal knows the way back.
         self.write_marker(OpPhase::AwaitingUser)?;
-        self.leave_branch().map_err(ExecuteError::incomplete)?;
-        let git_dir = self.repo.paths.git_dir.clone();
-        let end = self.git.rebase(onto, rewrite.fork, rewrite.tip, &git_dir);
+        self.begin_rebase()
+    }
+
+    /// Starts the rebase that the journal names. `None` if it went through.
+    pub(super) fn begin_rebase(&mut self) -> Result<Option<Paused>, ExecuteError> {
+        let pause = self.journal.pause.clone().expect("bug: only a pause has a rebase");
+        self.leave_branch(pause.start).map_err(ExecuteError::incomplete)?;
+        let end = self.git.rebase(pause.onto, pause.fork, pause.tip, &self.repo.paths.git_dir);
         match end.map_err(|error| ExecuteError::from(error).incomplete())? {
             RebaseEnd::Done => {
                 self.resolved()?;
@@ -48,7 +54,9 @@ impl Executor<'_> {
     pub(super) fn resolved(&mut self) -> Result<(), ExecuteError> {
         let pause = self.journal.pause.take().expect("bug: only a pause is resolved");
         let (_, commit) = self.head_commit().map_err(ExecuteError::incomplete)?;
-        self.journal.tips.insert(pause.branch, commit);
+        self.git.forget_rebase_head(&self.repo.paths.git_dir)?;
+        self.journal.tips.insert(pause.branch.clone(), commit);
+        self.journal.resolved.insert(pause.branch);
         self.write_journal().map_err(ExecuteError::incomplete)
     }
 
@@ -85,17 +93,30 @@ impl Executor<'_> {
         self.journal.plan.steps.iter().any(all)
     }
 
-    /// Detaches HEAD at what the files stand for, so that the rebase begins from a clean tree.
-    fn leave_branch(&self) -> Result<(), ExecuteError> {
+    /// A commit for what the files stand for, so that the rebase begins from a clean tree.
+    fn start(&self) -> Result<Oid, ExecuteError> {
+        if self.journal.paused {
+            // The files are where an earlier rebase of this operation left them.
+            return Ok(self.head_commit()?.1);
+        }
         let worktree = self.journal.worktree.as_ref().expect("bug: a rebase has a worktree");
         let head_tree = self.repo.with_objects(|objects| objects.tree_of(worktree.commit))?;
-        let commit = if worktree.files == head_tree {
-            worktree.commit
-        } else {
+        if worktree.files == head_tree {
+            return Ok(worktree.commit);
+        }
+        Ok(self.git.scaffold(worktree.files, Some(worktree.commit))?)
+    }
+
+    /// Detaches HEAD, unless that happened before.
+    fn leave_branch(&self, start: Oid) -> Result<(), ExecuteError> {
+        let worktree = self.journal.worktree.as_ref().expect("bug: a rebase has a worktree");
+        if self.head_commit()?.0 != worktree.head {
+            return Ok(());
+        }
+        if start != worktree.commit {
             self.install_index()?;
-            self.git.scaffold(worktree.files, Some(worktree.commit))?
-        };
-        Ok(self.git.set_head(&HeadValue::Detached(commit), &self.reason())?)
+        }
+        Ok(self.git.set_head(&HeadValue::Detached(start), &self.reason())?)
     }
 
     /// Keeps the commits that were made so far alive while the user works on the conflict.
@@ -124,7 +145,12 @@ impl Executor<'_> {
     }
 
     pub(super) fn pending(&self) -> Result<Option<Oid>, ExecuteError> {
-        let listing = self.git.list_refs(&[self.pending_ref().as_str()])?;
+        self.value_of(&self.pending_ref())
+    }
+
+    /// One of Lattice's own refs as it is now.
+    pub(super) fn value_of(&self, name: &RefName) -> Result<Option<Oid>, ExecuteError> {
+        let listing = self.git.list_refs(&[name.as_str()])?;
         Ok(listing.refs.first().map(|listed| listed.oid))
     }
 

@@ -11,7 +11,7 @@ use lattice_model::snapshot::LedgerReading;
 
 use crate::fingerprint::Covered;
 use crate::format;
-use crate::format::journal::{Edit, FileMove, IndexAfter, Prepared};
+use crate::format::journal::{Edit, FileMove, IndexAfter, Prepared, WorktreeBefore};
 use crate::git::GitError;
 use crate::git::import::{Entry, Import, Mark, NewCommit, NewTree, Source};
 use crate::git::objects::blob_id;
@@ -205,11 +205,20 @@ impl Executor<'_> {
         let head = switch.unwrap_or_else(|| before.head.clone());
         let commit = self.commit_at(&head, edits)?;
         let to = self.repo.with_objects(|objects| objects.tree_of(commit))?;
-        let files = FileMove { from: before.files, to };
+        let files = FileMove { from: self.files_now(before)?, to };
         let commits = self.journal.plan.steps.iter().any(|step| matches!(step, Step::Commit { .. }));
         // After a conflict the index is that of the rebase, and follows the files.
         let index = if commits && !self.journal.paused { IndexAfter::Installed } else { IndexAfter::Stays };
         self.place_at(head, files, index)
+    }
+
+    /// The tree that the files stand for now: after a conflict that of the commit it ended on.
+    fn files_now(&self, before: &WorktreeBefore) -> Result<Oid, ExecuteError> {
+        if !self.journal.paused {
+            return Ok(before.files);
+        }
+        let (_, commit) = self.head_commit()?;
+        Ok(self.repo.with_objects(|objects| objects.tree_of(commit))?)
     }
 
     fn place_at(&self, head: HeadValue, files: FileMove, index: IndexAfter) -> Result<Place, ExecuteError> {
@@ -217,7 +226,7 @@ impl Executor<'_> {
         let index_after = match index {
             IndexAfter::Restored(tree) => tree,
             IndexAfter::Installed => files.to,
-            IndexAfter::Stays if self.journal.paused || before.index == files.from => files.to,
+            IndexAfter::Stays if self.journal.paused || before.index == before.files => files.to,
             IndexAfter::Stays if files.from == files.to => before.index,
             IndexAfter::Stays => self.index_carried_along(files)?,
         };
@@ -225,7 +234,7 @@ impl Executor<'_> {
             git_dir: self.repo.paths.git_dir.display().to_string(),
             head_before: before.head,
             head_after: head.clone(),
-            files_from: Some(files.from),
+            files_from: Some(if self.journal.paused { before.files } else { files.from }),
             files_to: Some(files.to),
             index_before: Some(before.index),
             index_after: Some(index_after),

@@ -1,5 +1,6 @@
 //! `continue` and `abort`: finish or reverse an operation from what its journal says.
 
+use lattice_model::event::{Category, HeadValue};
 use lattice_model::history::Ancestry;
 use lattice_model::id::Oid;
 use lattice_model::plan::{Expected, StageMode};
@@ -15,7 +16,7 @@ use crate::git::worktree::{HeadName, RebaseEnd, index_path, rebasing};
 use crate::lock::Lock;
 
 use super::settle::edits;
-use super::{ExecuteError, Executed, Executor};
+use super::{ExecuteError, Executed, Executor, Paused};
 
 /// What `abort` could not put back because someone changed it meanwhile.
 #[derive(Debug, Clone)]
@@ -38,8 +39,10 @@ impl Repo {
             executor.roll_forward().map_err(ExecuteError::incomplete)?;
             return executor.finish();
         }
-        if executor.journal.pause.is_some() && !executor.take_resolution(stage)? {
-            return Ok(Executed::Paused(executor.paused()));
+        if executor.journal.pause.is_some()
+            && let Some(paused) = executor.take_resolution(stage)?
+        {
+            return Ok(Executed::Paused(paused));
         }
         if executor.journal.paused {
             return executor.run();
@@ -88,9 +91,14 @@ impl Repo {
 }
 
 impl Executor<'_> {
-    /// Takes what the user made of the conflict. `false` if there is another one.
-    fn take_resolution(&mut self, stage: Option<StageMode>) -> Result<bool, ExecuteError> {
+    /// Takes what the user made of the conflict, or stops at the next one.
+    fn take_resolution(&mut self, stage: Option<StageMode>) -> Result<Option<Paused>, ExecuteError> {
         let git_dir = self.repo.paths.git_dir.clone();
+        if !rebasing(&git_dir) && self.is_before_rebase()? {
+            return self.begin_rebase();
+        }
+        // Git goes on from whatever is checked out; elsewhere it would put commits where they do not belong.
+        self.check_resolution()?;
         if rebasing(&git_dir) {
             if let Some(what) = stage {
                 self.git.stage(&index_path(&git_dir), what).map_err(|error| ExecuteError::from(error).incomplete())?;
@@ -102,12 +110,23 @@ impl Executor<'_> {
             }
             let end = self.git.continue_rebase(&git_dir);
             if end.map_err(|error| ExecuteError::from(error).incomplete())? == RebaseEnd::Paused {
-                return Ok(false);
+                return Ok(Some(self.paused()));
             }
+            self.check_resolution()?;
         }
-        self.check_resolution()?;
         self.resolved()?;
-        Ok(true)
+        Ok(None)
+    }
+
+    /// Whether HEAD is where it was before the rebase: a kill came first, or the user gave it up with git.
+    fn is_before_rebase(&self) -> Result<bool, ExecuteError> {
+        let pause = self.journal.pause.as_ref().expect("bug: only a pause has a rebase");
+        let worktree = self.journal.worktree.as_ref().expect("bug: a rebase has a worktree");
+        let (head, commit) = self.head_commit()?;
+        Ok(match head {
+            HeadValue::Branch(_) => head == worktree.head && commit == worktree.commit,
+            HeadValue::Detached(_) => commit == pause.start || commit == pause.tip,
+        })
     }
 
     /// The user may have ended the rebase with git itself; then HEAD must be where it would have led.
@@ -150,15 +169,19 @@ impl Executor<'_> {
     /// Records the intent, if the crash came before that.
     fn complete_intent(&mut self, prepared: &Prepared) -> Result<(), ExecuteError> {
         let keep = super::keep::keep_ref(&self.journal.op_id);
-        let kept = !self.git.list_refs(&[keep.as_str()])?.refs.is_empty();
-        if !kept {
+        if self.value_of(&keep)?.is_none() {
             let mut edits = vec![RefEdit { name: keep, expected: Expected::Absent, to: Target::Set(prepared.keep) }];
-            if !self.journal.paused {
+            let ledger = crate::ledger::ledger_ref();
+            let rests = self.value_of(&ledger)? == prepared.ledger_before;
+            if !self.journal.paused && rests {
                 let expected = Expected::from_option(prepared.ledger_before);
-                let to = Target::Set(prepared.intent);
-                edits.push(RefEdit { name: crate::ledger::ledger_ref(), expected, to });
+                edits.push(RefEdit { name: ledger, expected, to: Target::Set(prepared.intent) });
             }
             self.transact(&edits)?;
+            if !self.journal.paused && !rests {
+                // Evidence was recorded since the crash; the intent goes on top of it.
+                self.record(self.event(Category::IntentRecorded))?;
+            }
         }
         self.journal.intent_recorded = true;
         Ok(())
@@ -167,6 +190,7 @@ impl Executor<'_> {
     /// Puts everything back. Refs that have neither the old nor the new value belong to someone else now.
     fn reverse(&mut self) -> Result<Vec<lattice_model::name::RefName>, ExecuteError> {
         let mut left_alone = Vec::new();
+        let mut files_at = None;
         if let Some(prepared) = self.journal.prepared.clone() {
             let read = self.repo.read_refs()?;
             let mut back = Vec::new();
@@ -188,9 +212,10 @@ impl Executor<'_> {
             self.restore_config(&prepared)?;
             self.complete_files(&prepared, Way::Back)?;
             self.restore_index_before(&prepared)?;
+            files_at = prepared.files.map(|files| files.from);
         }
         if self.journal.paused {
-            self.leave_rebase()?;
+            self.leave_rebase(files_at)?;
         }
         if let Some(before) = &self.journal.worktree
             && self.head_commit()?.0 != before.head
@@ -203,6 +228,15 @@ impl Executor<'_> {
     fn restore_config(&self, prepared: &Prepared) -> Result<(), ExecuteError> {
         let Some(change) = &prepared.config else { return Ok(()) };
         let path = self.repo.config_path();
+        let aside = path.with_file_name(self.config_aside());
+        if aside.symlink_metadata().is_ok() {
+            let back = durable::set_aside(&aside, "config.toml");
+            return back.map_err(super::error::io_error("put the configuration back"));
+        }
+        if !self.config_is(change.new.as_deref()) {
+            // It was not replaced yet, or someone changed it since.
+            return Ok(());
+        }
         let written = match &change.old {
             Some(text) => durable::write(&path, text.as_bytes()),
             None => durable::remove(&path),
@@ -211,15 +245,26 @@ impl Executor<'_> {
     }
 
     /// Ends Git's rebase and brings files and index back to what the operation found.
-    fn leave_rebase(&self) -> Result<(), ExecuteError> {
+    fn leave_rebase(&self, files_at: Option<Oid>) -> Result<(), ExecuteError> {
         if rebasing(&self.repo.paths.git_dir) {
+            // Git resets whatever HEAD is; a branch that the user checked out meanwhile must not move.
+            let (_, commit) = self.head_commit()?;
+            self.git.set_head(&HeadValue::Detached(commit), &self.reason())?;
             self.git.abort_rebase()?;
         }
+        self.git.forget_rebase_head(&self.repo.paths.git_dir)?;
         let before = self.journal.worktree.clone().expect("bug: a rebase has a worktree");
-        let (_, commit) = self.head_commit()?;
-        let now = self.repo.with_objects(|objects| objects.tree_of(commit))?;
+        let now = match files_at {
+            Some(tree) => tree,
+            None => {
+                let (_, commit) = self.head_commit()?;
+                self.repo.with_objects(|objects| objects.tree_of(commit))?
+            }
+        };
         if now != before.files {
-            self.git.move_files(now, before.files)?;
+            // The index that was found comes back below; until then it says what the files stand for.
+            self.git.read_index(now)?;
+            self.git.complete_move(now, before.files, self.hex_len())?;
         }
         self.git.read_index(before.index)?;
         self.git.refresh_index(&index_path(&self.repo.paths.git_dir))?;
@@ -239,7 +284,7 @@ impl Executor<'_> {
             Way::Forward => (files.from, files.to),
             Way::Back => (files.to, files.from),
         };
-        self.git.complete_move(from, to)?;
+        self.git.complete_move(from, to, self.hex_len())?;
         Ok(())
     }
 }

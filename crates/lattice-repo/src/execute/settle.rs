@@ -1,13 +1,14 @@
 //! Second half of an execution: refs, files, HEAD and configuration move to prepared values.
 
-use lattice_model::id::ContentDigest;
+use lattice_model::event::Event;
+use lattice_model::id::{ContentDigest, Oid};
 use lattice_model::plan::{Expected, OldFile, Step};
 
 use crate::durable;
-use crate::format::journal::{FileMove, IndexAfter, Prepared};
+use crate::format::journal::{IndexAfter, Prepared};
 use crate::git::GitError;
 use crate::git::transaction::{RefEdit, Target};
-use crate::ledger::ledger_ref;
+use crate::ledger::{NewEvent, last_event, ledger_ref};
 
 use super::error::io_error;
 use super::keep::keep_ref;
@@ -49,11 +50,11 @@ impl Executor<'_> {
     fn record_intent(&mut self) -> Result<(), ExecuteError> {
         for _ in 0..LEDGER_ATTEMPTS {
             let prepared = self.journal.prepared.clone().expect("bug: only what is prepared is applied");
-            let mut edits = vec![RefEdit {
-                name: keep_ref(&self.journal.op_id),
-                expected: Expected::Absent,
-                to: Target::Set(prepared.keep),
-            }];
+            let keep = keep_ref(&self.journal.op_id);
+            // An operation that waited for the user may have come this far before.
+            let kept = if self.journal.paused { self.value_of(&keep)? } else { None };
+            let to = Target::Set(prepared.keep);
+            let mut edits = vec![RefEdit { name: keep, expected: Expected::from_option(kept), to }];
             let expected = Expected::from_option(prepared.ledger_before);
             if !self.journal.intent_recorded {
                 edits.push(RefEdit { name: ledger_ref(), expected, to: Target::Set(prepared.intent) });
@@ -79,29 +80,19 @@ impl Executor<'_> {
         if prepared.index == IndexAfter::Installed {
             self.install_index()?;
         }
-        let Some(files) = self.file_move(prepared)? else { return Ok(()) };
+        let Some(files) = prepared.files.filter(|files| files.from != files.to) else { return Ok(()) };
         let moved = self.git.move_files(files.from, files.to);
+        if moved.is_err() && prepared.index == IndexAfter::Installed {
+            self.restore_index_before(prepared).map_err(ExecuteError::incomplete)?;
+        }
         moved.map_err(|error| match error {
             GitError::Failed { stderr, .. } => ExecuteError::FilesInTheWay { detail: stderr.trim().to_owned() },
             other => other.into(),
         })
     }
 
-    /// From where the files are now, which after a conflict is not where they were at first.
-    fn file_move(&self, prepared: &Prepared) -> Result<Option<FileMove>, ExecuteError> {
-        let Some(files) = prepared.files else { return Ok(None) };
-        let before = self.journal.worktree.as_ref().expect("bug: files move in a worktree");
-        let (_, commit) = self.head_commit()?;
-        let from = if commit == before.commit {
-            files.from
-        } else {
-            self.repo.with_objects(|objects| objects.tree_of(commit))?
-        };
-        Ok((from != files.to).then_some(FileMove { from, to: files.to }))
-    }
-
     fn move_files_back(&self, prepared: &Prepared) -> Result<(), ExecuteError> {
-        if let Some(files) = self.file_move(prepared)? {
+        if let Some(files) = prepared.files.filter(|files| files.from != files.to) {
             self.git.move_files(files.to, files.from)?;
         }
         self.restore_index_before(prepared)
@@ -136,7 +127,13 @@ impl Executor<'_> {
     fn blame(&self, error: GitError, edits: &[RefEdit]) -> ExecuteError {
         let Ok(read) = self.repo.read_refs() else { return error.into() };
         let now = |edit: &RefEdit| read.refs.get(&edit.name).copied();
-        let moved_some = edits.iter().any(|edit| matches!(edit.to, Target::Set(new) if now(edit) == Some(new)));
+        // A git that refused has said why; one that died may have removed some refs and not others.
+        let died = !matches!(error, GitError::Failed { .. });
+        let moved_some = edits.iter().any(|edit| match edit.to {
+            Target::Set(new) => now(edit) == Some(new),
+            Target::Delete => died && now(edit).is_none(),
+            Target::Keep => false,
+        });
         if moved_some {
             // A process that died in the middle of its commit moved some refs and not others.
             return ExecuteError::from(error).incomplete();
@@ -175,8 +172,7 @@ impl Executor<'_> {
             .iter()
             .any(|step| matches!(step, Step::WriteConfig { old: OldFile::KeptBeside, .. }));
         if keeps && path.symlink_metadata().is_ok() && !self.config_is(change.new.as_deref()) {
-            let name = format!("config.toml.replaced-{}", self.journal.op_id);
-            durable::set_aside(&path, &name).map_err(io_error("set the configuration aside"))?;
+            durable::set_aside(&path, &self.config_aside()).map_err(io_error("set the configuration aside"))?;
         }
         match &change.new {
             Some(text) => durable::write(&path, text.as_bytes()).map_err(io_error("write the configuration")),
@@ -184,7 +180,12 @@ impl Executor<'_> {
         }
     }
 
-    fn config_is(&self, text: Option<&str>) -> bool {
+    /// The name under which a configuration stays that is no text.
+    pub(super) fn config_aside(&self) -> String {
+        format!("config.toml.replaced-{}", self.journal.op_id)
+    }
+
+    pub(super) fn config_is(&self, text: Option<&str>) -> bool {
         let found = durable::read(&self.repo.config_path(), crate::format::config::SIZE_LIMIT).unwrap_or(None);
         found.as_deref().map(ContentDigest::of) == text.map(|text| ContentDigest::of(text.as_bytes()))
     }
@@ -209,17 +210,60 @@ impl Executor<'_> {
 
     /// Records success. If evidence came between, the record goes on top of it.
     pub(super) fn record_committed(&self, prepared: &Prepared) -> Result<(), ExecuteError> {
-        let mut edits = vec![RefEdit {
+        let edit = RefEdit {
             name: ledger_ref(),
             expected: Expected::At(prepared.intent),
             to: Target::Set(prepared.committed),
-        }];
-        let pending = if self.journal.paused { self.pending()? } else { None };
-        if let Some(pending) = pending {
-            edits.push(RefEdit { name: self.pending_ref(), expected: Expected::At(pending), to: Target::Delete });
+        };
+        if self.transact(&[edit]).is_err() {
+            self.record_on_top(prepared).map_err(ExecuteError::incomplete)?;
         }
-        let recorded = self.transact(&edits);
-        recorded.map_err(|error| ExecuteError::from(error).incomplete())
+        if self.journal.paused {
+            self.drop_pending().map_err(ExecuteError::incomplete)?;
+        }
+        Ok(())
+    }
+
+    /// Makes the closing records again, on top of what the ledger has now.
+    fn record_on_top(&self, prepared: &Prepared) -> Result<(), ExecuteError> {
+        let records = self.closing_records(prepared.committed)?;
+        for attempt in 1..=LEDGER_ATTEMPTS {
+            let tip = self.repo.ledger_tip()?;
+            let last = last_event(&tip);
+            if last.is_some_and(|last| last.op == self.journal.op_id && last.after.is_some()) {
+                // A kill came after the record and before the marker was removed.
+                return Ok(());
+            }
+            let first = records.first().expect("bug: every operation closes with an event");
+            match self.repo.append_with_tree(&tip, Some(first.1), NewEvent::again(&first.0)) {
+                Ok(()) => break,
+                Err(error) if attempt == LEDGER_ATTEMPTS => return Err(error.into()),
+                Err(_) => {}
+            }
+        }
+        for (event, tree) in &records[1..] {
+            self.repo.append_with_tree(&self.repo.ledger_tip()?, Some(*tree), NewEvent::again(event))?;
+        }
+        Ok(())
+    }
+
+    /// The records that end this operation, oldest first, as they were prepared.
+    fn closing_records(&self, newest: Oid) -> Result<Vec<(Event, Oid)>, ExecuteError> {
+        let mut records = Vec::new();
+        let mut next = Some(newest);
+        while let Some(commit) = next {
+            let raw = self.repo.with_objects(|objects| objects.commit(commit))?;
+            let Ok(event) = crate::format::event::parse(&raw.message) else { break };
+            if event.op != self.journal.op_id || event.after.is_none() {
+                break;
+            }
+            records.insert(0, (event, raw.tree));
+            next = raw.parents.first().copied();
+        }
+        if records.is_empty() {
+            return Err(ExecuteError::JournalUnusable { reason: "its record is missing".to_owned() });
+        }
+        Ok(records)
     }
 }
 

@@ -1,6 +1,6 @@
 //! The journal of one operation: everything that `continue` and `abort` need.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use lattice_model::event::{ConfigChange, Detail, HeadValue, Origin};
 use lattice_model::id::{Fingerprint, Oid, OpId};
@@ -31,6 +31,8 @@ pub(crate) struct Journal {
     pub(crate) worktree: Option<WorktreeBefore>,
     /// New tips that were computed so far.
     pub(crate) tips: BTreeMap<BranchName, Oid>,
+    /// Branches whose tips the user made, by resolving a conflict.
+    pub(crate) resolved: BTreeSet<BranchName>,
     pub(crate) pause: Option<Pause>,
     pub(crate) prepared: Option<Prepared>,
 }
@@ -57,7 +59,11 @@ pub(crate) struct WorktreeBefore {
 #[serde(deny_unknown_fields)]
 pub(crate) struct Pause {
     pub(crate) branch: BranchName,
+    pub(crate) tip: Oid,
+    pub(crate) fork: Oid,
     pub(crate) onto: Oid,
+    /// Where HEAD is detached when the rebase begins.
+    pub(crate) start: Oid,
 }
 
 /// All that remains is to move refs, files and HEAD; every value is known.
@@ -66,6 +72,7 @@ pub(crate) struct Pause {
 pub(crate) struct Prepared {
     pub(crate) edits: Vec<Edit>,
     pub(crate) head_after: Option<HeadValue>,
+    /// From where the files are now, which after a conflict is not where the operation found them.
     pub(crate) files: Option<FileMove>,
     /// Whether the operation's own index becomes the worktree's.
     pub(crate) index: IndexAfter,

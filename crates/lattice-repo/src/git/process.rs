@@ -98,6 +98,14 @@ impl Git {
         git
     }
 
+    /// The top of the working tree, which is where git runs.
+    pub(super) fn work_dir(&self) -> Option<&Path> {
+        match &self.place {
+            Place::Search(_) => None,
+            Place::Known { work_dir, .. } => work_dir.as_deref(),
+        }
+    }
+
     pub(crate) fn call(&self, command: &'static str) -> Call<'_> {
         Call { git: self, command, arguments: Vec::new(), variables: Vec::new(), stdin: None }
     }

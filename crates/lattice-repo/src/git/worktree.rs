@@ -68,52 +68,6 @@ impl Git {
         call.run().map(drop)
     }
 
-    /// Brings index and files from one tree to another. Changes of the user that are not in the
-    /// way are carried along; if one is in the way, nothing is touched.
-    pub(crate) fn move_files(&self, from: Oid, to: Oid) -> Result<(), GitError> {
-        self.call("read-tree").args(["-m", "-u"]).args(objects(&[from, to])).run().map(drop)
-    }
-
-    /// Completes a move of files that may have been cut off: the index is brought to `to` first,
-    /// then each file that still has the content of `from`. Anything else is the user's own.
-    pub(crate) fn complete_move(&self, from: Oid, to: Oid) -> Result<(), GitError> {
-        if self.move_files(from, to).is_ok() {
-            return Ok(());
-        }
-        let _ = self.call("read-tree").args(["-i", "-m"]).args(objects(&[from, to])).run()?;
-        self.call("update-index").args(["-q", "--refresh"]).finish()?;
-        let changed = self.call("diff-tree").args(["-r", "-z", "--no-renames"]).args(objects(&[from, to])).run()?;
-        let mut fields = changed.split(|byte| *byte == 0);
-        let mut write = Vec::new();
-        while let (Some(header), Some(path)) = (fields.next(), fields.next()) {
-            let ids: Vec<_> = header.split(|byte| *byte == b' ').collect();
-            let (Some(old), Some(new), Some(path)) = (
-                ids.get(2).and_then(|id| Oid::from_hex(id)),
-                ids.get(3).and_then(|id| Oid::from_hex(id)),
-                super::refs::path(path),
-            ) else {
-                continue;
-            };
-            let found = self.file_id(&path)?;
-            let absent = |oid: &Oid| oid.to_string().bytes().all(|digit| digit == b'0');
-            let untouched = found == Some(old) || (found.is_none() && absent(&old));
-            if untouched && absent(&new) {
-                // Only a file with exactly the content that was to be removed is removed.
-                let _ = fs::remove_file(&path);
-            } else if untouched {
-                write.extend_from_slice(path.as_os_str().as_encoded_bytes());
-                write.push(0);
-            }
-        }
-        self.call("checkout-index").args(["-f", "-u", "-z", "--stdin"]).stdin(write).run().map(drop)
-    }
-
-    /// The id that a file of the working tree would have, `None` if it does not exist.
-    fn file_id(&self, path: &Path) -> Result<Option<Oid>, GitError> {
-        let finished = self.call("hash-object").arg("--").arg(path).finish()?;
-        Ok(Oid::from_hex(finished.stdout.trim_ascii_end()))
-    }
-
     /// As `move_files`, in an index alone.
     pub(crate) fn move_index(&self, index: &Path, from: Oid, to: Oid) -> Result<(), GitError> {
         self.call("read-tree").args(["-i", "-m"]).args(objects(&[from, to])).index(index).run().map(drop)
@@ -185,6 +139,14 @@ impl Git {
             return Ok(RebaseEnd::Paused);
         }
         finished.check("rebase").map(|_| RebaseEnd::Done)
+    }
+
+    /// Removes the name for the commit in conflict, which git leaves behind after some rebases.
+    pub(crate) fn forget_rebase_head(&self, git_dir: &Path) -> Result<(), GitError> {
+        if !git_dir.join("REBASE_HEAD").exists() {
+            return Ok(());
+        }
+        self.call("update-ref").args(["--no-deref", "-d", "REBASE_HEAD"]).run().map(drop)
     }
 
     pub(crate) fn abort_rebase(&self) -> Result<(), GitError> {
@@ -299,6 +261,6 @@ fn parse_status(stdout: &[u8]) -> WorkingCopy {
     WorkingCopy::Known { staged, unstaged, unmerged, untracked }
 }
 
-fn objects(ids: &[Oid]) -> Vec<String> {
+pub(super) fn objects(ids: &[Oid]) -> Vec<String> {
     ids.iter().map(Oid::to_string).collect()
 }

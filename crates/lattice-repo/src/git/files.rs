@@ -1,0 +1,122 @@
+//! Brings the files of a worktree from one tree to another, also after a move that was cut off.
+
+use std::fs;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use lattice_model::id::Oid;
+
+use super::error::GitError;
+use super::objects::blob_id;
+use super::process::Git;
+use super::worktree::objects;
+
+/// One path that differs between two trees; the id of what is absent is `None`.
+struct Change {
+    path: PathBuf,
+    old: Option<Oid>,
+    new: Option<Oid>,
+}
+
+/// What is at a path now.
+#[derive(PartialEq, Eq)]
+enum Found {
+    Nothing,
+    /// A file or link that Git would store under this id.
+    Blob(Oid),
+    /// A folder, or something in the place of a folder. Never ours to remove.
+    Other,
+}
+
+impl Git {
+    /// Brings index and files from one tree to another. Changes of the user that are not in the
+    /// way are carried along; if one is in the way, nothing is touched.
+    pub(crate) fn move_files(&self, from: Oid, to: Oid) -> Result<(), GitError> {
+        self.call("read-tree").args(["-m", "-u"]).args(objects(&[from, to])).run().map(drop)
+    }
+
+    /// Completes a move of files that may have been cut off: the index is brought to `to` first,
+    /// then each file that still has the content of `from`. Anything else is the user's own.
+    pub(crate) fn complete_move(&self, from: Oid, to: Oid, hex_len: usize) -> Result<(), GitError> {
+        if self.move_files(from, to).is_ok() {
+            return Ok(());
+        }
+        let Some(top) = self.work_dir().map(Path::to_owned) else { return Ok(()) };
+        let _ = self.call("read-tree").args(["-i", "-m"]).args(objects(&[from, to])).run()?;
+        let changes = self.changes(from, to)?;
+        // What goes, goes first: a folder may have to make room for a file.
+        for change in changes.iter().filter(|change| change.new.is_none()) {
+            if self.is_untouched(&top, change, hex_len)? {
+                remove(&top, &change.path);
+            }
+        }
+        let mut write = Vec::new();
+        for change in changes.iter().filter(|change| change.new.is_some()) {
+            if self.is_untouched(&top, change, hex_len)? {
+                write.extend_from_slice(change.path.as_os_str().as_bytes());
+                write.push(0);
+            }
+        }
+        self.call("checkout-index").args(["-f", "-u", "-z", "--stdin"]).stdin(write).run()?;
+        // Exit code 1 says that files differ from the index: those that are the user's.
+        self.call("update-index").args(["-q", "--refresh"]).finish().map(drop)
+    }
+
+    fn changes(&self, from: Oid, to: Oid) -> Result<Vec<Change>, GitError> {
+        let listed = self.call("diff-tree").args(["-r", "-z", "--no-renames"]).args(objects(&[from, to])).run()?;
+        let present = |id: &[u8]| Oid::from_hex(id).filter(|oid| oid.to_string().bytes().any(|digit| digit != b'0'));
+        let mut fields = listed.split(|byte| *byte == 0);
+        let mut changes = Vec::new();
+        while let (Some(header), Some(path)) = (fields.next(), fields.next()) {
+            let mut ids = header.split(|byte| *byte == b' ').skip(2);
+            let (old, new) = (ids.next().and_then(present), ids.next().and_then(present));
+            changes.extend(super::refs::path(path).map(|path| Change { path, old, new }));
+        }
+        Ok(changes)
+    }
+
+    fn is_untouched(&self, top: &Path, change: &Change, hex_len: usize) -> Result<bool, GitError> {
+        let found = self.found(top, &change.path, hex_len)?;
+        Ok(found == change.old.map_or(Found::Nothing, Found::Blob))
+    }
+
+    fn found(&self, top: &Path, path: &Path, hex_len: usize) -> Result<Found, GitError> {
+        let folders = path.ancestors().skip(1).filter(|folder| !folder.as_os_str().is_empty());
+        for folder in folders {
+            match top.join(folder).symlink_metadata() {
+                Ok(found) if !found.is_dir() => return Ok(Found::Other),
+                Ok(_) | Err(_) => {}
+            }
+        }
+        let full = top.join(path);
+        let found = match full.symlink_metadata() {
+            Ok(found) => found,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Found::Nothing),
+            Err(source) => return Err(GitError::Read { path: full, source }),
+        };
+        if found.is_symlink() {
+            let target = fs::read_link(&full).map_err(|source| GitError::Read { path: full, source })?;
+            return Ok(Found::Blob(blob_id(target.as_os_str().as_bytes(), hex_len)));
+        }
+        if !found.is_file() {
+            return Ok(Found::Other);
+        }
+        // Git applies the filters of the path, such as those for line ends.
+        let hashed = self.call("hash-object").arg("--").arg(path).run()?;
+        Oid::from_hex(hashed.trim_ascii_end())
+            .map(Found::Blob)
+            .ok_or_else(|| GitError::unexpected("hash-object", "no id"))
+    }
+}
+
+/// Removes a file, and the folders that are empty without it.
+fn remove(top: &Path, path: &Path) {
+    // What cannot be removed stays and is shown as untracked; nothing is lost by that.
+    let _ = fs::remove_file(top.join(path));
+    for folder in path.ancestors().skip(1).filter(|folder| !folder.as_os_str().is_empty()) {
+        if fs::remove_dir(top.join(folder)).is_err() {
+            return;
+        }
+    }
+}

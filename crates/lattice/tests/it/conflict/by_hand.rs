@@ -1,0 +1,110 @@
+//! Conflicts in which the user, or a kill, goes on with git instead of Lattice.
+
+use lattice_testkit::{Action, GitWrapper, TestRepo, assert_same};
+
+use super::{assert_at_rest, assert_stack_of_ten, rebasing, restack_into_conflict, ten};
+use crate::lattice;
+
+#[test]
+fn a_rebase_that_the_user_continued_with_git_is_taken_over() {
+    let repo = ten(&["b5"]);
+    restack_into_conflict(&repo);
+    repo.write("b5.txt", "resolved by hand\n");
+    repo.git(&["add", "b5.txt"]);
+    repo.git(&["rebase", "--continue"]);
+    assert!(!rebasing(&repo), "Git is done");
+    lattice(&repo).arg("continue").ok();
+    assert_stack_of_ten(&repo);
+    assert_eq!(repo.git(&["show", "b5:b5.txt"]), "resolved by hand");
+    assert_at_rest(&repo);
+}
+
+#[test]
+fn after_a_rebase_that_the_user_aborted_with_git_both_ways_are_open() {
+    let repo = ten(&["b5"]);
+    let before = repo.state();
+    restack_into_conflict(&repo);
+    repo.git(&["rebase", "--abort"]);
+    let again = lattice(&repo).arg("continue").fails(4);
+    assert!(again.stderr.contains("b5.txt"), "the conflict is there again:\n{}", again.stderr);
+    repo.git(&["rebase", "--abort"]);
+    lattice(&repo).arg("abort").ok();
+    assert_same(&before, &repo.state());
+    assert_at_rest(&repo);
+}
+
+#[test]
+fn a_branch_that_the_user_checked_out_meanwhile_is_never_taken_for_the_resolution() {
+    // Two commits above the conflict: Git's own `rebase --continue` would put the second one on
+    // whatever is checked out.
+    let repo = TestRepo::draw("main <- a(3)*; main <- x");
+    repo.git(&["checkout", "--quiet", "main"]);
+    repo.commit_file("a.txt", "the trunk's own\n", "take over");
+    repo.git(&["checkout", "--quiet", "a"]);
+    let before = repo.state();
+    restack_into_conflict(&repo);
+    for elsewhere in ["main", "x"] {
+        repo.git(&["checkout", "--quiet", "--force", elsewhere]);
+        let branches = repo.branch_refs();
+        let output = lattice(&repo).args(["--json", "continue"]).fails(1);
+        assert_eq!(output.json()["error"]["code"], "rebase-gone", "{}", output.stdout);
+        assert_eq!(repo.branch_refs(), branches, "nothing is committed to {elsewhere}");
+    }
+    lattice(&repo).arg("abort").ok();
+    assert_same(&before, &repo.state());
+    assert_at_rest(&repo);
+}
+
+/// A branch `x` that stands on the trunk like `c` should, with as many commits as `c`.
+#[track_caller]
+fn on_a_twin() -> TestRepo {
+    let repo = TestRepo::draw("main <- c; main <- x*");
+    repo.git(&["checkout", "--quiet", "main"]);
+    repo.commit_file("c.txt", "the trunk's own\n", "take over");
+    repo.git(&["checkout", "--quiet", "x"]);
+    lattice(&repo).args(["restack", "--only"]).ok();
+    repo
+}
+
+#[test]
+fn a_kill_before_the_rebase_began_does_not_make_another_branch_its_result() {
+    for kill in [Action::KillParent, Action::KillSelf] {
+        let repo = on_a_twin();
+        let before = repo.state();
+        let mut wrapper = GitWrapper::new(&repo);
+        wrapper.on("rebase --no-autostash", 1, kill.clone());
+        let killed = lattice(&repo).args(["restack", "c"]).wrapper(&wrapper).run();
+        assert_ne!(killed.code, Some(0), "{}", killed.snapshot());
+        lattice(&repo).args(["freeze", "x"]).fails(3);
+        // The rebase begins now; whatever HEAD is at, it is not what c becomes.
+        lattice(&repo).arg("continue").fails(4);
+        repo.write("c.txt", "resolved\n");
+        lattice(&repo).args(["continue", "-a"]).ok();
+        assert_eq!(repo.git(&["log", "--format=%s", "main..c"]), "c 1", "c has its own commit");
+        assert_eq!(repo.git(&["symbolic-ref", "--short", "HEAD"]), "x");
+        assert_at_rest(&repo);
+        lattice(&repo).arg("undo").ok();
+        assert_same(&before, &repo.state());
+    }
+}
+
+#[test]
+fn a_file_in_the_way_of_the_last_step_can_be_moved_away_and_the_operation_continued() {
+    let repo = on_a_twin();
+    repo.git(&["checkout", "--quiet", "c"]);
+    repo.git(&["rm", "--quiet", "README"]);
+    repo.git(&["commit", "--quiet", "--message", "without README"]);
+    repo.git(&["checkout", "--quiet", "x"]);
+    lattice(&repo).args(["restack", "c"]).fails(4);
+    repo.write("c.txt", "resolved\n");
+    repo.git(&["add", "c.txt"]);
+    repo.git(&["rebase", "--continue"]);
+    repo.write("README", "in the way of the branch that is checked out at the end\n");
+    let output = lattice(&repo).args(["--json", "continue"]).fails(1);
+    assert_eq!(output.json()["error"]["code"], "files-in-the-way", "{}", output.stdout);
+    assert!(repo.read("README").contains("in the way"), "the file of the user stays");
+    std::fs::remove_file(repo.dir().join("README")).expect("it is there");
+    lattice(&repo).arg("continue").ok();
+    assert_at_rest(&repo);
+    assert_eq!(repo.git(&["status", "--porcelain"]), "");
+}
