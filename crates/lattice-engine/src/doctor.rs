@@ -77,7 +77,6 @@ impl Engine {
     pub fn apply_fixes(&self, ids: &[String]) -> Result<Applied, EngineError> {
         let lock = self.lock("doctor", &self.lock_settings())?;
         let snapshot = self.scan(ReadWorkingCopy::Yes)?;
-        self.note_divergence(&snapshot, "doctor");
         let chosen = find(&snapshot, ids)?;
         let (fixes, actions): (Vec<_>, Vec<_>) =
             chosen.into_iter().partition(|chosen| matches!(chosen.fix.effect, FixEffect::Plan(_)));

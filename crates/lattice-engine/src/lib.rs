@@ -76,6 +76,9 @@ impl Engine {
         let snapshot = self.repo.scan(&request)?;
         let (tracked, fingerprint) = (snapshot.metadata.len(), &snapshot.fingerprint);
         self.trace("scan", &format!("{tracked} tracked branches, fingerprint {fingerprint}"));
+        if snapshot.divergence.is_some() {
+            self.trace("divergence", "refs changed outside of Lattice");
+        }
         Ok(snapshot)
     }
 
@@ -84,7 +87,6 @@ impl Engine {
         if snapshot.divergence.is_none() {
             return Evidence::Complete;
         }
-        self.trace("divergence", "refs changed outside of Lattice");
         match self.repo.record_divergence(snapshot, command, self.op_id(command, snapshot), &self.environment.now) {
             Ok(()) => Evidence::Complete,
             Err(error) => Evidence::NotRecorded(error.to_string()),

@@ -1,7 +1,7 @@
 //! The law: scan, gate, plan, execute, verify, record.
 
 use lattice_model::event::{Detail, Origin, RefChange};
-use lattice_model::gate::{Command, Gate, Refusal, RepairBundle, gate};
+use lattice_model::gate::{Command, Gate, ReadyContext, Refusal, RepairBundle, gate};
 use lattice_model::id::{ContentDigest, OpId};
 use lattice_model::plan::Plan;
 use lattice_model::snapshot::Snapshot;
@@ -41,6 +41,12 @@ pub enum Outcome {
     Gated(RepairBundle),
 }
 
+/// What gating and planning led to.
+enum Decision<C> {
+    Execute(Box<ReadyContext<C>>, Plan),
+    Tell(Outcome),
+}
+
 impl Engine {
     /// Takes one request through the law. `build` makes it from what the scan saw.
     pub fn run<C: Command>(
@@ -66,28 +72,20 @@ impl Engine {
             Mode::Execute | Mode::ExecuteExactly(_) => Some(self.lock(C::NAME, &self.lock_settings())?),
         };
         let snapshot = self.scan(working_copy)?;
-        self.note_divergence(&snapshot, C::NAME);
-        let request = build(self, &snapshot)?;
-        let ready = match gate(snapshot, &request) {
-            Gate::Repair(bundle) => {
-                let missing: Vec<_> = bundle.missing.iter().map(ToString::to_string).collect();
-                self.trace("gate", &format!("repair: {} missing", missing.join(", ")));
-                return Ok(Outcome::Gated(bundle));
+        // An operation records what was seen together with itself; whatever ends before that does it here.
+        let seen = snapshot.divergence.is_some().then(|| snapshot.clone());
+        let decided = self.decide(mode, snapshot, build);
+        let (ready, plan) = match decided {
+            Ok(Decision::Execute(ready, plan)) => (ready, plan),
+            Ok(Decision::Tell(outcome)) => {
+                seen.iter().for_each(|snapshot| drop(self.note_divergence(snapshot, C::NAME)));
+                return Ok(outcome);
             }
-            Gate::Ready(ready) => ready,
+            Err(error) => {
+                seen.iter().for_each(|snapshot| drop(self.note_divergence(snapshot, C::NAME)));
+                return Err(error);
+            }
         };
-        self.trace("gate", "ready");
-        let plan = request.plan(&ready)?;
-        let digest = plan.digest();
-        self.trace("plan", digest.as_str());
-        match mode {
-            Mode::DryRun => return Ok(Outcome::Planned { plan }),
-            Mode::ExecuteExactly(agreed) if *agreed != digest => return Ok(Outcome::Differs { plan }),
-            Mode::Execute | Mode::ExecuteExactly(_) => {}
-        }
-        if plan.is_empty() {
-            return Ok(Outcome::Nothing { plan });
-        }
         let lock = lock.expect("bug: what executes has the lock");
         let request = OperationRequest {
             op: self.op_id(C::NAME, ready.snapshot()),
@@ -99,6 +97,34 @@ impl Engine {
         self.trace("execute", request.op.as_str());
         let executed = self.repo.execute(&lock, ready.snapshot(), request)?;
         Ok(self.told(executed, plan))
+    }
+
+    /// Gates and plans.
+    fn decide<C: Command>(
+        &self,
+        mode: &Mode,
+        snapshot: Snapshot,
+        build: impl FnOnce(&Self, &Snapshot) -> Result<C, Refusal>,
+    ) -> Result<Decision<C>, EngineError> {
+        let request = build(self, &snapshot)?;
+        let ready = match gate(snapshot, &request) {
+            Gate::Repair(bundle) => {
+                let missing: Vec<_> = bundle.missing.iter().map(ToString::to_string).collect();
+                self.trace("gate", &format!("repair: {} missing", missing.join(", ")));
+                return Ok(Decision::Tell(Outcome::Gated(bundle)));
+            }
+            Gate::Ready(ready) => ready,
+        };
+        self.trace("gate", "ready");
+        let plan = request.plan(&ready)?;
+        let digest = plan.digest();
+        self.trace("plan", digest.as_str());
+        Ok(match mode {
+            Mode::DryRun => Decision::Tell(Outcome::Planned { plan }),
+            Mode::ExecuteExactly(agreed) if *agreed != digest => Decision::Tell(Outcome::Differs { plan }),
+            Mode::Execute | Mode::ExecuteExactly(_) if plan.is_empty() => Decision::Tell(Outcome::Nothing { plan }),
+            Mode::Execute | Mode::ExecuteExactly(_) => Decision::Execute(ready, plan),
+        })
     }
 
     pub(crate) fn told(&self, executed: Executed, plan: Plan) -> Outcome {

@@ -39,6 +39,21 @@ impl Oid {
         Some(Self { bytes, len: (hex.len() / 2) as u8 })
     }
 
+    /// Reads the binary form; `None` for any other length.
+    pub fn from_bytes(raw: &[u8]) -> Option<Self> {
+        if raw.len() != 20 && raw.len() != 32 {
+            return None;
+        }
+        let mut bytes = [0; 32];
+        bytes[..raw.len()].copy_from_slice(raw);
+        Some(Self { bytes, len: raw.len() as u8 })
+    }
+
+    /// The binary form.
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.bytes[..usize::from(self.len)]
+    }
+
     /// The first eight digits, for people.
     pub fn short(&self) -> String {
         let mut text = self.to_string();

@@ -51,11 +51,16 @@ impl Bench {
             |suffix: &str| Fixture::new(&self.scratch, &format!("{name}-{suffix}"), size).map(std::cell::RefCell::new);
         let (plain, rebased, ours) = (fixture("git")?, fixture("rebase")?, fixture("lattice")?);
         let (machete, machete_program) = (fixture("machete")?, installed("git-machete"));
+        let ids = std::cell::RefCell::new(String::new());
         let mut contestants = vec![
             Contestant {
                 name: "git replay + update-ref --stdin + read-tree -m -u".to_owned(),
-                prepare: Box::new(|| plain.borrow_mut().move_trunk()),
-                run: Box::new(|| plumbing(&plain.borrow())),
+                prepare: Box::new(|| {
+                    plain.borrow_mut().move_trunk()?;
+                    *ids.borrow_mut() = plain.borrow().answer(&["rev-parse", "HEAD", "main", "main^"])?;
+                    Ok(())
+                }),
+                run: Box::new(|| plumbing(&plain.borrow(), &ids.borrow())),
             },
             Contestant {
                 name: "lattice restack".to_owned(),
@@ -189,11 +194,10 @@ impl Bench {
 }
 
 /// What a careful person would type: compute, move all refs at once, bring the working tree along.
-fn plumbing(fixture: &Fixture) -> Result<(), Failure> {
+fn plumbing(fixture: &Fixture, ids: &str) -> Result<(), Failure> {
     let branches = fixture.branches();
     let top = branches.last().expect("a stack has a top");
-    let old = fixture.answer(&["rev-parse", "HEAD", "main", "main^"])?;
-    let ids: Vec<_> = old.lines().collect();
+    let ids: Vec<_> = ids.lines().collect();
     let mut arguments = vec!["replay".to_owned(), "--contained".to_owned(), "--onto".to_owned(), ids[1].to_owned()];
     arguments.push(format!("{}..refs/heads/{top}", ids[2]));
     let words: Vec<_> = arguments.iter().map(String::as_str).collect();

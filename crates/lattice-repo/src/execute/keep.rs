@@ -1,11 +1,11 @@
 //! Keeps what an operation replaces alive, so that it can be undone even after `git gc --prune=now`.
 
-use lattice_model::id::OpId;
+use lattice_model::id::{Oid, OpId};
 use lattice_model::name::RefName;
 use lattice_model::plan::Expected;
 
 use crate::format::journal::Edit;
-use crate::git::import::{Entry, Import, Mark, NewCommit, NewTree, Source};
+use crate::git::pack::{Entry, NewCommit, Pack};
 use crate::git::transaction::{RefEdit, Target};
 
 use super::{ExecuteError, Executor};
@@ -45,33 +45,35 @@ impl Executor<'_> {
 
     /// A commit whose parents are the tips that are replaced, and whose tree holds the index
     /// that was found and the metadata documents that are replaced.
-    pub(super) fn keep_commit(&self, import: &mut Import, edits: &[Edit]) -> Result<Mark, ExecuteError> {
+    pub(super) fn keep_commit(&self, pack: &mut Pack, edits: &[Edit]) -> Result<Oid, ExecuteError> {
         let olds: Vec<_> = edits.iter().filter_map(|edit| edit.old).collect();
         let names: Vec<_> = olds.iter().map(|oid| oid.to_string()).collect();
         let infos = self.repo.with_objects(|objects| objects.info(&names))?;
         let mut parents = std::collections::BTreeSet::new();
-        let mut entries = Vec::new();
+        let mut replaced = Vec::new();
         for (oid, info) in olds.into_iter().zip(infos) {
             // A damaged ref may point to anything, or to nothing; only what exists can be kept.
             match info.as_ref().map(|info| info.kind.as_str()) {
                 Some("commit") => {
                     parents.insert(oid);
                 }
-                Some("blob") => entries.push((format!("replaced/{oid}"), Entry::Blob(Source::Existing(oid)))),
-                Some("tree") => entries.push((format!("replaced/{oid}"), Entry::Tree(oid))),
+                Some("blob") => replaced.push((oid.to_string(), Entry::Blob(oid))),
+                Some("tree") => replaced.push((oid.to_string(), Entry::Tree(oid))),
                 Some(_) | None => {}
             }
         }
+        let mut entries = vec![("replaced".to_owned(), Entry::Tree(pack.tree(replaced)))];
         if let Some(worktree) = &self.journal.worktree {
             parents.insert(worktree.commit);
             entries.push(("index".to_owned(), Entry::Tree(worktree.index)));
             entries.push(("files".to_owned(), Entry::Tree(worktree.files)));
         }
-        Ok(import.commit(NewCommit {
+        let tree = pack.tree(entries);
+        Ok(pack.commit(&NewCommit {
             message: &format!("what `{}` ({}) replaced\n", self.journal.plan.command, self.journal.op_id),
             seconds: self.now.unix_seconds(),
-            parents: parents.into_iter().map(Source::Existing).collect(),
-            tree: NewTree::Entries(entries),
+            parents: parents.into_iter().collect(),
+            tree,
         }))
     }
 }

@@ -15,8 +15,9 @@ mod settle;
 
 use std::cell::RefCell;
 use std::path::PathBuf;
+use std::thread;
 
-use lattice_model::event::{Category, Detail, Origin, RefChange};
+use lattice_model::event::{Category, Detail, Event, Origin, RefChange};
 use lattice_model::id::{Oid, OpId};
 use lattice_model::name::BranchName;
 use lattice_model::plan::{NewValue, Plan, Step};
@@ -26,11 +27,11 @@ use lattice_model::time::Timestamp;
 
 use crate::durable;
 use crate::format;
-use crate::format::journal::{Journal, Kind, WorktreeBefore};
+use crate::format::journal::{DivergenceSeen, Journal, Kind, WorktreeBefore};
 use crate::git::transaction::{RefEdit, RefSession};
 use crate::git::worktree::HeadName;
 use crate::git::{Git, GitError};
-use crate::ledger::NewEvent;
+use crate::ledger::{NewEvent, last_event};
 use crate::lock::Lock;
 use crate::{Repo, verify};
 
@@ -95,6 +96,11 @@ impl Repo {
             before: snapshot.fingerprint.clone(),
             detail: request.detail,
             intent_recorded: false,
+            divergence: snapshot.divergence.as_ref().map(|seen| DivergenceSeen {
+                prior: seen.prior.clone(),
+                current: seen.current.clone(),
+                changes: seen.changes.clone(),
+            }),
             paused: false,
             worktree: None,
             tips: Default::default(),
@@ -267,12 +273,19 @@ impl<'a> Executor<'a> {
     fn finish(&mut self) -> Result<Executed, ExecuteError> {
         let prepared = self.journal.prepared.clone().expect("bug: only what is prepared is finished");
         let scan = verify::scan_request(&self.settings, &self.now);
-        let snapshot = self.repo.scan(&scan).map_err(ExecuteError::Rescan)?;
+        // Flushing waits for the disk and scanning for git; neither needs the other.
+        let folder = self.repo.paths.common_dir.clone();
+        let (flushed, snapshot) = thread::scope(|scope| {
+            let flush = scope.spawn(move || durable::sync_file_system(&folder));
+            let snapshot = self.repo.scan(&scan);
+            (flush.join().expect("bug: flushing does not panic"), snapshot)
+        });
+        flushed.map_err(io_error("flush to disk"))?;
+        let snapshot = snapshot.map_err(ExecuteError::Rescan)?;
         let problems = verify::problems(&snapshot, &self.journal, &prepared);
         if !problems.is_empty() {
             return Err(ExecuteError::NotVerified { problems });
         }
-        durable::sync_file_system(&self.repo.paths.common_dir).map_err(io_error("flush to disk"))?;
         self.record_committed(&prepared)?;
         // Whatever stands in the way of tidying up can wait until the next time.
         let _ = self.prune_keeps(prepared.seq);
@@ -309,7 +322,7 @@ impl<'a> Executor<'a> {
 
     fn record_abort(&self, reason: &str) -> Result<(), ExecuteError> {
         if !self.journal.intent_recorded {
-            self.record(self.event(Category::IntentRecorded))?;
+            self.record_intent_alone()?;
         }
         let mut event = self.event(Category::Aborted);
         event.detail.reason = Some(reason.to_owned());
@@ -320,6 +333,33 @@ impl<'a> Executor<'a> {
     fn record(&self, event: NewEvent) -> Result<(), ExecuteError> {
         let tip = self.repo.ledger_tip()?;
         Ok(self.repo.append(&tip, event)?)
+    }
+
+    /// The divergence that the scan saw, if the ledger does not have it yet.
+    fn unrecorded_divergence(&self, last: Option<&Event>) -> Option<NewEvent> {
+        let seen = self.journal.divergence.as_ref()?;
+        if last.is_some_and(|last| last.observed.contains(&seen.current)) {
+            return None;
+        }
+        Some(NewEvent {
+            category: Category::DivergenceObserved,
+            op: OpId::of(format!("{} divergence", self.journal.op_id).as_bytes()),
+            refs: seen.changes.clone(),
+            before: seen.prior.clone(),
+            after: Some(seen.current.clone()),
+            plan: None,
+            detail: Detail::default(),
+            ..self.event(Category::DivergenceObserved)
+        })
+    }
+
+    /// Records what is intended, apart from the objects of the operation, after what was observed.
+    fn record_intent_alone(&self) -> Result<(), ExecuteError> {
+        let tip = self.repo.ledger_tip()?;
+        if let Some(divergence) = self.unrecorded_divergence(last_event(&tip)) {
+            self.repo.append(&tip, divergence)?;
+        }
+        self.record(self.event(Category::IntentRecorded))
     }
 
     fn event(&self, category: Category) -> NewEvent {

@@ -1,13 +1,13 @@
 //! A conflict becomes Git's own rebase in the working tree, with no branch moved.
 
-use lattice_model::event::{Category, HeadValue};
+use lattice_model::event::HeadValue;
 use lattice_model::id::Oid;
 use lattice_model::name::RefName;
 use lattice_model::plan::{Expected, Step};
 use lattice_model::snapshot::{OpPhase, WorkingCopy};
 
 use crate::format::journal::Pause;
-use crate::git::import::{Import, NewCommit, NewTree, Source};
+use crate::git::pack::{NewCommit, Pack};
 use crate::git::transaction::{RefEdit, Target};
 use crate::git::worktree::RebaseEnd;
 
@@ -23,7 +23,7 @@ impl Executor<'_> {
             return Err(ExecuteError::NeedsCleanTree { branch });
         }
         if !self.journal.intent_recorded {
-            self.record(self.event(Category::IntentRecorded))?;
+            self.record_intent_alone()?;
             self.journal.intent_recorded = true;
         }
         self.keep_pending()?;
@@ -124,15 +124,16 @@ impl Executor<'_> {
         if self.journal.tips.is_empty() {
             return Ok(());
         }
-        let mut import = Import::new(self.hex_len());
-        let mark = import.commit(NewCommit {
+        let mut pack = Pack::new(self.hex_len());
+        let tree = pack.tree(Vec::new());
+        let commit = pack.commit(&NewCommit {
             message: "commits of an operation that waits for its user\n",
             seconds: self.now.unix_seconds(),
-            parents: self.journal.tips.values().map(|tip| Source::Existing(*tip)).collect(),
-            tree: NewTree::Inherit,
+            parents: self.journal.tips.values().copied().collect(),
+            tree,
         });
-        let written = import.write(&self.git, &self.marks_file())?;
-        let to = Target::Set(written.get(mark));
+        pack.write(&self.git)?;
+        let to = Target::Set(commit);
         let old = self.pending()?;
         let edit = RefEdit { name: self.pending_ref(), expected: Expected::from_option(old), to };
         Ok(self.transact(&[edit])?)

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use lattice_model::branch::{BranchMetadataV1, FreezeScope, FreezeState};
-use lattice_model::event::{Category, ConfigChange, HeadValue, RefChange, WorktreeChange};
+use lattice_model::event::{Category, ConfigChange, Event, HeadValue, RefChange, WorktreeChange};
 use lattice_model::id::{ContentDigest, Oid};
 use lattice_model::name::{BranchName, RefName};
 use lattice_model::plan::{Expected, FreezeDraft, MetadataDraft, Step};
@@ -13,9 +13,8 @@ use crate::fingerprint::Covered;
 use crate::format;
 use crate::format::journal::{Edit, FileMove, IndexAfter, Prepared, WorktreeBefore};
 use crate::git::GitError;
-use crate::git::import::{Entry, Import, Mark, NewCommit, NewTree, Source};
-use crate::git::objects::blob_id;
-use crate::ledger::{below_next, last_event, tip_of};
+use crate::git::pack::{Entry, NewCommit, Pack};
+use crate::ledger::{NewEvent, below_next, last_event, tip_of};
 use crate::scan::RefsRead;
 
 use super::error::io_error;
@@ -37,10 +36,11 @@ struct Closing<'a> {
     place: &'a Place,
 }
 
-/// The records of an operation, as marks of the import that writes them.
+/// The commits that record an operation.
 struct Records {
-    intent: Option<Mark>,
-    committed: Mark,
+    intent: Option<Oid>,
+    committed: Oid,
+    seq: u64,
 }
 
 impl Executor<'_> {
@@ -50,17 +50,16 @@ impl Executor<'_> {
         self.check_expectations(&read)?;
         self.check_occupancy(&read)?;
         let config = self.config_change()?;
-        let mut import = Import::new(self.hex_len());
-        let edits = self.edits(&mut import)?;
+        let mut pack = Pack::new(self.hex_len());
+        let edits = self.edits(&mut pack)?;
         let ledger = self.repo.read_ledger_tip(read.ledger)?;
         let place = self.place_after(&edits)?;
         let covered = self.covered_after(&read, &edits, config.as_ref());
-        let keep = self.keep_commit(&mut import, &edits)?;
+        let keep = self.keep_commit(&mut pack, &edits)?;
         let closing = Closing { covered: &covered, edits: &edits, config: &config, place: &place };
-        let records = self.records(&mut import, &ledger, &closing);
-        let written = import.write(&self.git, &self.marks_file())?;
+        let records = self.records(&mut pack, &ledger, &closing);
+        pack.write(&self.git)?;
         let tip = tip_of(&ledger);
-        let committed = written.get(records.committed);
         self.journal.prepared = Some(Prepared {
             edits,
             head_after: place.head,
@@ -68,11 +67,11 @@ impl Executor<'_> {
             index: place.index,
             config,
             after: covered.fingerprint(),
-            seq: last_event(&ledger).map_or(0, |event| event.seq) + 2,
+            seq: records.seq,
             ledger_before: tip,
-            intent: records.intent.map_or(tip.unwrap_or(committed), |mark| written.get(mark)),
-            committed,
-            keep: written.get(keep),
+            intent: records.intent.or(tip).unwrap_or(records.committed),
+            committed: records.committed,
+            keep,
         });
         self.write_journal()
     }
@@ -129,9 +128,8 @@ impl Executor<'_> {
         Ok(Some(ConfigChange { old, new: content.clone() }))
     }
 
-    /// All ref changes. The documents of metadata are added to the import; their ids are known
-    /// beforehand, since the ledger's records, which contain them, are written by the same process.
-    fn edits(&self, import: &mut Import) -> Result<Vec<Edit>, ExecuteError> {
+    /// All ref changes. The documents of metadata go into the pack.
+    fn edits(&self, pack: &mut Pack) -> Result<Vec<Edit>, ExecuteError> {
         let mut edits = Vec::new();
         for step in &self.journal.plan.steps {
             let (name, old, new) = match step {
@@ -145,9 +143,8 @@ impl Executor<'_> {
                 }
                 Step::SetMetadata { branch, expected, document } => {
                     let metadata = self.metadata(branch, document)?;
-                    let content = format::metadata::render(&metadata);
-                    import.blob(&content);
-                    (branch.metadata_ref(), expected.value(), Some(blob_id(&content, self.hex_len())))
+                    let document = pack.blob(&format::metadata::render(&metadata));
+                    (branch.metadata_ref(), expected.value(), Some(document))
                 }
                 Step::WriteConfig { .. }
                 | Step::Stage { .. }
@@ -303,20 +300,27 @@ impl Executor<'_> {
         Covered::new(&refs, settings.trunk.as_ref(), digest)
     }
 
-    /// The commits of the ledger: what is intended, unless that was recorded before, and what was done.
-    fn records(&self, import: &mut Import, ledger: &LedgerReading, closing: &Closing<'_>) -> Records {
-        let seconds = self.now.unix_seconds();
-        let mut parent = below_next(ledger).map(Source::Existing);
-        let mut last = last_event(ledger).cloned();
+    /// The commits of the ledger: what was observed and what is intended, unless that was recorded
+    /// before, and what was done.
+    fn records(&self, pack: &mut Pack, ledger: &LedgerReading, closing: &Closing<'_>) -> Records {
+        let mut chain = Chain {
+            parent: below_next(ledger),
+            last: last_event(ledger).cloned(),
+            tree: match ledger {
+                LedgerReading::Tip { tree, .. } => *tree,
+                LedgerReading::Absent | LedgerReading::Damaged { .. } => pack.tree(Vec::new()),
+            },
+            seconds: self.now.unix_seconds(),
+        };
         let mut intent = None;
         if !self.journal.intent_recorded {
-            let event = self.event(Category::IntentRecorded).following(last.as_ref());
-            let message = format::event::render(&event);
-            let parents = parent.into_iter().collect();
-            let mark = import.commit(NewCommit { message: &message, seconds, parents, tree: NewTree::Inherit });
-            (parent, last, intent) = (Some(Source::New(mark)), Some(event), Some(mark));
+            if let Some(divergence) = self.unrecorded_divergence(chain.last.as_ref()) {
+                chain.add(pack, divergence);
+            }
+            intent = Some(chain.add(pack, self.event(Category::IntentRecorded)));
         }
-        let refs = import.blob(closing.covered.text().as_bytes());
+        let refs = pack.blob(closing.covered.text().as_bytes());
+        chain.tree = pack.tree(vec![("refs".to_owned(), Entry::Blob(refs))]);
         let mut committed = None;
         for category in self.closing_events() {
             let mut event = self.event(category);
@@ -325,14 +329,10 @@ impl Executor<'_> {
             event.after = Some(closing.covered.fingerprint());
             event.detail.worktree = closing.place.change.clone();
             event.detail.config = closing.config.clone();
-            let event = event.following(last.as_ref());
-            let message = format::event::render(&event);
-            let tree = NewTree::Entries(vec![("refs".to_owned(), Entry::Blob(Source::New(refs)))]);
-            let parents = parent.into_iter().collect();
-            let mark = import.commit(NewCommit { message: &message, seconds, parents, tree });
-            (parent, last, committed) = (Some(Source::New(mark)), Some(event), Some(mark));
+            committed = Some(chain.add(pack, event));
         }
-        Records { intent, committed: committed.expect("bug: every operation closes with an event") }
+        let committed = committed.expect("bug: every operation closes with an event");
+        Records { intent, committed, seq: chain.last.map_or(0, |event| event.seq) }
     }
 
     /// The events that end a successful operation.
@@ -343,11 +343,26 @@ impl Executor<'_> {
         }
     }
 
-    pub(super) fn marks_file(&self) -> std::path::PathBuf {
-        self.repo.lattice_dir().join("ops").join(format!("{}.marks", self.journal.op_id))
-    }
-
     pub(super) fn flush(&self) -> Result<(), ExecuteError> {
         crate::durable::sync_file_system(&self.repo.paths.common_dir).map_err(io_error("flush to disk"))
+    }
+}
+
+/// The end of the ledger while records are added to it.
+struct Chain {
+    parent: Option<Oid>,
+    last: Option<Event>,
+    tree: Oid,
+    seconds: i64,
+}
+
+impl Chain {
+    fn add(&mut self, pack: &mut Pack, event: NewEvent) -> Oid {
+        let event = event.following(self.last.as_ref());
+        let message = format::event::render(&event);
+        let parents = self.parent.into_iter().collect();
+        let commit = pack.commit(&NewCommit { message: &message, seconds: self.seconds, parents, tree: self.tree });
+        (self.parent, self.last) = (Some(commit), Some(event));
+        commit
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use lattice_model::event::{ConfigChange, Detail, HeadValue, Origin};
+use lattice_model::event::{ConfigChange, Detail, HeadValue, Origin, RefChange};
 use lattice_model::id::{Fingerprint, Oid, OpId};
 use lattice_model::name::{BranchName, RefName};
 use lattice_model::plan::Plan;
@@ -26,6 +26,8 @@ pub(crate) struct Journal {
     pub(crate) before: Fingerprint,
     pub(crate) detail: Detail,
     pub(crate) intent_recorded: bool,
+    /// What was seen to have changed outside of Lattice, to be recorded with the operation.
+    pub(crate) divergence: Option<DivergenceSeen>,
     /// Whether the operation ever waited for the user.
     pub(crate) paused: bool,
     pub(crate) worktree: Option<WorktreeBefore>,
@@ -41,6 +43,14 @@ pub(crate) struct Journal {
 pub(crate) enum Kind {
     #[serde(rename = "lattice.journal")]
     Journal,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct DivergenceSeen {
+    pub(crate) prior: Fingerprint,
+    pub(crate) current: Fingerprint,
+    pub(crate) changes: Vec<RefChange>,
 }
 
 /// The worktree as the operation found it.

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use lattice_model::id::Oid;
 
 use super::error::GitError;
-use super::objects::blob_id;
+use super::pack::blob_id;
 use super::process::Git;
 use super::worktree::objects;
 

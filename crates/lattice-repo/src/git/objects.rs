@@ -128,15 +128,3 @@ impl Header {
 fn pipe(source: std::io::Error) -> GitError {
     GitError::Pipe { command: COMMAND.to_owned(), source }
 }
-
-/// The id that git gives a blob with this content.
-pub(crate) fn blob_id(content: &[u8], hex_len: usize) -> Oid {
-    use sha1::Digest as _;
-    let header = format!("blob {}\0", content.len());
-    let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
-    let text = match hex_len {
-        64 => hex(&sha2::Sha256::new().chain_update(header).chain_update(content).finalize()),
-        _ => hex(&sha1::Sha1::new().chain_update(header).chain_update(content).finalize()),
-    };
-    Oid::new(&text).expect("bug: a digest has the length of an id")
-}

@@ -1,5 +1,7 @@
 //! The built program in real repositories: one module per command or concern.
 
+#![expect(clippy::disallowed_methods, reason = "tests write files and start programs as they need")]
+
 mod config;
 mod conflict;
 mod create;
