@@ -1,5 +1,7 @@
 //! Tests of the one law: scan, gate, plan, execute, verify, record, seen in the trace of every command.
 
+use lattice_model::capability::Capability;
+use lattice_model::command::REGISTRY;
 use lattice_testkit::{Action, GitWrapper, Occurrence, Output, TestRepo, assert_same};
 use serde_json::json;
 
@@ -67,6 +69,80 @@ fn every_command_that_changes_something_goes_the_same_way() {
         assert_eq!(digest(&out), digest(&dry), "{line}: what is executed is what was previewed");
         assert_eq!(repo.ledger()[0]["event"], json!("Committed"), "{line}: {:#}", repo.ledger()[0]);
         assert_eq!(repo.ledger().len(), before + 2, "{line}: one intent, one record of success");
+    }
+}
+
+// proves: ST-14.1-1, ST-4.1-3
+#[test]
+fn every_command_that_changes_something_is_registered_with_what_it_requires() {
+    let repo = sample();
+    lattice(&repo).args(["freeze", "d"]).ok();
+    let lines = [
+        "init --reset",
+        "track loose --parent main",
+        "untrack d",
+        "create x",
+        "modify -a",
+        "restack",
+        "move --onto main",
+        "freeze c",
+        "unfreeze d",
+        "checkout main",
+        "up",
+        "down",
+        "top",
+        "bottom",
+        "config set undo.keep_days 5",
+        "undo",
+    ];
+    let planned = |line: &str| lattice(&repo).args(line.split(' ')).arg("--dry-run").json()["plan"]["command"].clone();
+    let mut planned: Vec<_> = lines.iter().map(|line| (planned(line), *line)).collect();
+    let bare = TestRepo::new();
+    bare.git(&["branch", "other"]);
+    planned.push((
+        lattice(&bare).args(["init", "--trunk", "main", "--dry-run"]).json()["plan"]["command"].clone(),
+        "init",
+    ));
+    lattice(&bare).args(["init", "--trunk", "main"]).ok();
+    planned.push((
+        lattice(&bare).args(["trunk", "set", "other", "--dry-run"]).json()["plan"]["command"].clone(),
+        "trunk set",
+    ));
+    for (name, line) in &planned {
+        let entries = REGISTRY.iter().filter(|(known, _)| json!(known) == *name).count();
+        assert_eq!(entries, 1, "`lattice {line}` plans as {name}, which has one entry in the registry");
+    }
+    for (name, requires) in REGISTRY {
+        assert!(planned.iter().any(|(planned, _)| *planned == json!(name)), "{name} is reached by a command line");
+        assert!(requires.contains(&Capability::RepoOpen), "{name} requires a repository");
+        assert!(requires.contains(&Capability::NoLatticeOpInProgress), "{name} waits for what is in progress");
+    }
+}
+
+// proves: ST-2-6
+#[test]
+fn a_repair_is_previewed_and_resolves_its_issue_when_it_is_named() {
+    let repo = TestRepo::draw("main* <- a <- b");
+    repo.set_metadata_raw("b", b"{");
+    let before = repo.state();
+    let report = lattice(&repo).arg("doctor").json();
+    let issue = &report["issues"][0];
+    let plans = issue["fixes"].as_array().expect("a list").iter().filter(|fix| fix["user_action"].is_null());
+    let plans: Vec<_> = plans.collect();
+    assert!(!plans.is_empty(), "{report:#}");
+    assert!(
+        plans.iter().all(|fix| fix["plan"]["steps"].as_array().is_some_and(|steps| !steps.is_empty())),
+        "{report:#}"
+    );
+    lattice(&repo).arg("doctor").run();
+    assert_same(&before, &repo.state());
+    for fix in plans {
+        let repo = TestRepo::draw("main* <- a <- b");
+        repo.set_metadata_raw("b", b"{");
+        lattice(&repo).args(["doctor", "--fix", fix["id"].as_str().expect("an id")]).ok();
+        let left = lattice(&repo).arg("doctor").json();
+        let ids: Vec<_> = left["issues"].as_array().expect("a list").iter().map(|issue| issue["id"].clone()).collect();
+        assert!(!ids.contains(&issue["id"]), "{}: the issue is gone: {ids:?}", fix["id"]);
     }
 }
 
