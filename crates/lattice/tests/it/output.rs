@@ -333,8 +333,7 @@ fn a_refusal_is_readable() {
         exit code 1
         --- stderr
         error: `restack` cannot run: `a` is frozen and would be rewritten
-
-        blocking  frozen-6eb58fb3  `a` is frozen and would be rewritten
+          issue frozen-6eb58fb3
           fix unfreeze-4ffcb506  unfreeze a
               update a: parent main, base cdc1be7e
         hint: apply a fix by its id, for example: lattice doctor --fix unfreeze-4ffcb506

@@ -19,7 +19,7 @@ fn a_plan_is_written_first_and_carried_out_later() {
     repo.commit_file("more.txt", "more\n", "trunk moves");
     let before = repo.state();
     let out = lattice(&repo).args(["plan", "restack", "--out", "../p.json"]).ok();
-    assert!(out.stdout.contains("rebase b (1 commit) onto a"), "{}", out.snapshot());
+    assert!(out.stdout.contains("rebase b (1 commit) onto the new a"), "{}", out.snapshot());
     assert_same(&before, &repo.state());
     let text = file(&repo, "p.json");
     let keys: Value = serde_json::from_str(&text).expect("JSON");
