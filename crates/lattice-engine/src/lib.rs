@@ -11,7 +11,7 @@ use std::path::Path;
 
 use lattice_model::id::OpId;
 use lattice_model::settings::Settings;
-use lattice_model::snapshot::{LedgerReading, Repository, Snapshot};
+use lattice_model::snapshot::{LedgerReading, OpStateReading, Repository, Snapshot};
 use lattice_model::time::Timestamp;
 use lattice_repo::{Lock, LockHolder, ReadWorkingCopy, Repo, ScanRequest};
 
@@ -74,12 +74,22 @@ impl Engine {
         let defaults = self.environment.user_settings.clone();
         let request = ScanRequest { working_copy, now: self.environment.now.clone(), defaults };
         let snapshot = self.repo.scan(&request)?;
-        let (tracked, fingerprint) = (snapshot.metadata.len(), &snapshot.fingerprint);
-        self.trace("scan", &format!("{tracked} tracked branches, fingerprint {fingerprint}"));
-        if snapshot.divergence.is_some() {
-            self.trace("divergence", "refs changed outside of Lattice");
-        }
+        self.trace_scan(&snapshot);
         Ok(snapshot)
+    }
+
+    fn trace_scan(&self, snapshot: &Snapshot) {
+        let in_progress = match (&snapshot.op_state, snapshot.git_operation) {
+            (OpStateReading::Present(state), _) => state.command.clone(),
+            (OpStateReading::Damaged { .. }, _) => "unreadable".to_owned(),
+            (OpStateReading::Absent, Some(operation)) => format!("git {}", operation.as_str()),
+            (OpStateReading::Absent, None) => "none".to_owned(),
+        };
+        let diverged = snapshot.divergence.as_ref().map_or(0, |divergence| divergence.changes.len());
+        let (tracked, fingerprint) = (snapshot.metadata.len(), &snapshot.fingerprint);
+        self.trace("scan", &format!("{tracked} tracked branches"));
+        self.trace("scan", &format!("operation in progress: {in_progress}"));
+        self.trace("scan", &format!("fingerprint {fingerprint}, {diverged} refs changed outside of Lattice"));
     }
 
     /// Evidence is worth having and never worth failing for.

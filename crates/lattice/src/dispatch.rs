@@ -15,7 +15,7 @@ use crate::output::{self, Reply, err, out};
 pub(crate) fn main() -> ExitCode {
     std::panic::set_hook(Box::new(report_bug));
     let arguments: Vec<OsString> = std::env::args_os().collect();
-    exit(run(arguments))
+    exit(output::checked(run(arguments)))
 }
 
 /// A broken promise of ours has an exit code of its own, and the repository is as the journal says.
@@ -39,7 +39,7 @@ fn run(arguments: Vec<OsString>) -> Code {
     };
     let mut global = cli.global;
     if let Some(Command::Plan(arguments)) = &cli.command {
-        global = arguments.global().map_or(global.clone(), |later| global.then(later));
+        global = global.then(arguments.global());
     }
     let app = match App::new(&global) {
         Ok(app) => app,

@@ -27,9 +27,13 @@ pub(crate) struct PlanArguments {
 
 impl PlanArguments {
     /// The options for every command that stand behind the command that is planned.
-    pub(crate) fn global(&self) -> Option<Global> {
+    pub(crate) fn global(&self) -> Global {
         let (_, command) = self.parts();
-        dispatch::parse_recorded(&command).ok().map(|cli| cli.global)
+        match dispatch::parse_recorded(&command) {
+            Ok(cli) => cli.global,
+            // Also what is wrong with the command is told in the format that was asked for.
+            Err(_) => Global { json: command.iter().any(|word| word == "--json"), ..Global::plain() },
+        }
     }
 
     /// The file to write and the command, wherever `--out` stands.

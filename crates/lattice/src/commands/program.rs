@@ -5,7 +5,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 use clap_complete::Shell;
-use schemars::{Schema, schema_for};
+use schemars::{JsonSchema, Schema, schema_for};
+use serde::Serialize;
 
 use crate::dispatch;
 use crate::error::Failure;
@@ -15,6 +16,7 @@ use crate::output::documents::{
 };
 use crate::output::{Document, Reply};
 
+use super::demo::DemoDocument;
 use super::ops::OpsShowDocument;
 use super::resume::{AbortDocument, ContinueDocument};
 
@@ -37,6 +39,17 @@ pub(crate) struct ManArguments {
 pub(crate) struct SchemaArguments {
     /// The command, such as `log`
     command: Option<String>,
+}
+
+/// The commands that have documents, or the schema of one.
+#[derive(Debug, Serialize, JsonSchema)]
+struct SchemaDocument {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    commands: Option<Vec<&'static str>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    command: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    document: Option<serde_json::Value>,
 }
 
 pub(crate) fn version() -> Reply {
@@ -71,14 +84,16 @@ pub(crate) fn run_schema(arguments: &SchemaArguments) -> Result<Reply, Failure> 
     let Some(command) = &arguments.command else {
         let names: Vec<_> = schemas.keys().copied().collect();
         let text: String = names.iter().map(|name| format!("{name}\n")).collect();
-        return Ok(Reply::named("schema", serde_json::json!({ "commands": names }), text));
+        let document = SchemaDocument { commands: Some(names), command: None, document: None };
+        return Ok(Reply::named("schema", document, text));
     };
     let schema = schemas.get(command.as_str()).ok_or_else(|| {
         Failure::new("no-such-schema", format!("`{command}` has no document"))
             .hint("lattice schema lists those that have")
     })?;
     let text = serde_json::to_string_pretty(schema).expect("bug: a schema has string keys") + "\n";
-    Ok(Reply::named("schema", serde_json::json!({ "command": command, "document": schema }), text))
+    let document = SchemaDocument { commands: None, command: Some(command.clone()), document: Some(schema.clone()) };
+    Ok(Reply::named("schema", document, text))
 }
 
 /// The schema of every document, by command.
@@ -108,6 +123,11 @@ fn schemas() -> BTreeMap<&'static str, serde_json::Value> {
     add::<ContinueDocument>(&mut schemas);
     add::<AbortDocument>(&mut schemas);
     add::<VersionDocument>(&mut schemas);
+    add::<DemoDocument>(&mut schemas);
+    for command in ["completion", "man"] {
+        schemas.insert(command, envelope(command, schema_for!(TextDocument)));
+    }
+    schemas.insert("schema", envelope("schema", schema_for!(SchemaDocument)));
     schemas.insert("error", error_schema());
     schemas
 }

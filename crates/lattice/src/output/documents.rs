@@ -44,7 +44,6 @@ pub(crate) struct ChangeDocument {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) plan: Option<PlanDocument>,
     /// Branches that a dry run found to conflict.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) notes: Vec<String>,
 }
 

@@ -5,6 +5,7 @@ pub(crate) mod graph;
 pub(crate) mod issues;
 
 use std::io::Write;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -223,9 +224,24 @@ pub(crate) fn trace(stage: &str, detail: &str) {
     err(&format!("debug: {stage}: {detail}\n"));
 }
 
-/// Writes data. A reader that has seen enough is no error.
+/// Writes data. A reader that has seen enough is no error; a disk that is full is one, see [`checked`].
 pub(crate) fn out(text: &str) {
-    let _ = std::io::stdout().write_all(text.as_bytes());
+    let mut stdout = std::io::stdout();
+    let written = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
+    if let Err(error) = written
+        && error.kind() != std::io::ErrorKind::BrokenPipe
+    {
+        err(&format!("error: the output could not be written: {error}\n"));
+        LOST.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Whether output was lost. Output happens in many places and the program ends in one.
+static LOST: AtomicBool = AtomicBool::new(false);
+
+/// The exit code, which is no success if the caller did not get what was said.
+pub(crate) fn checked(code: Code) -> Code {
+    if code == Code::Done && LOST.load(Ordering::Relaxed) { Code::Failed } else { code }
 }
 
 /// Writes a remark.

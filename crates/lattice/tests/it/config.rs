@@ -1,6 +1,6 @@
 //! Tests of config: two files, typed options, aliases.
 
-use lattice_testkit::{TestRepo, assert_same};
+use lattice_testkit::{Lattice, TestRepo, assert_same};
 use serde_json::json;
 
 use crate::lattice;
@@ -101,4 +101,42 @@ fn aliases_stand_for_words_and_never_for_commands_that_exist() {
     assert_eq!(lattice(&repo).cwd("..").args(["--cwd=repo", "st"]).ok().stdout, expected, "--cwd=repo");
     assert_eq!(lattice(&repo).cwd("..").args(["-Crepo", "st"]).ok().stdout, expected, "-Crepo");
     lattice(&repo).arg("nosuch").fails(2);
+}
+
+/// Runs `config set` below strace with these options, in a repository of its own.
+#[track_caller]
+fn traced(options: &str) -> (TestRepo, Option<i32>) {
+    let repo = TestRepo::draw("main*");
+    repo.write_config(OLD);
+    let script = format!("exec strace {options} -o ../trace \"$0\" \"$@\"");
+    let run = Lattice::new("/bin/sh", &repo).args(["-c", &script, env!("CARGO_BIN_EXE_lattice")]);
+    let out = run.args(["config", "set", "undo.keep_days", "60"]).run();
+    (repo, out.code)
+}
+
+const OLD: &str = "[trunk]\nbranch = \"main\"\n\n[undo]\nkeep_days = 30\n";
+
+// proves: ST-3.1-6
+#[test]
+fn the_file_is_replaced_by_a_rename_and_whole_at_every_moment() {
+    let (repo, code) = traced("-e trace=rename,renameat,renameat2");
+    assert_eq!(code, Some(0));
+    let trace = repo.read("../trace");
+    let file = repo.lattice_dir().join("config.toml").display().to_string();
+    let rename =
+        trace.lines().find(|line| line.contains(&format!("\"{file}\""))).expect("the file is renamed into place");
+    let from = rename.split('"').nth(1).expect("a name");
+    assert_eq!(std::path::Path::new(from).parent(), Some(repo.lattice_dir().as_path()), "in the same directory");
+    let new = OLD.replace("30", "60");
+    for call in ["openat", "write", "fsync", "rename"] {
+        for number in 1.. {
+            let (repo, code) = traced(&format!("-e trace={call} -e inject={call}:signal=KILL:when={number}"));
+            let text = std::fs::read_to_string(repo.lattice_dir().join("config.toml")).expect("the file is there");
+            assert!(text == OLD || text == new, "killed at {call} {number}: {text}");
+            if code == Some(0) {
+                assert!(number > 1, "{call} is used at all");
+                break;
+            }
+        }
+    }
 }

@@ -1,1 +1,342 @@
-//! Tests of output.
+//! Tests of what scripts rely on: documents with schemas, exit codes, streams, colours, no questions.
+
+use std::collections::BTreeSet;
+
+use expect_test::expect;
+use lattice_testkit::{Lattice, Output, TestRepo, assert_same};
+use serde_json::{Value, json};
+
+use crate::lattice;
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_lattice");
+
+/// Runs shell text with the program as `$0` and the arguments as `$@`.
+#[track_caller]
+fn shell(repo: &TestRepo, text: &str, args: &[&str]) -> Output {
+    Lattice::new("/bin/sh", repo).args(["-c", text, PROGRAM]).args(args).run()
+}
+
+/// Checks a document against the schema that it names, and gives the command that it names.
+#[track_caller]
+fn validated(repo: &TestRepo, document: &Value) -> String {
+    let name = document["schema"].as_str().unwrap_or_default();
+    let command = name.strip_prefix("lattice.").and_then(|name| name.strip_suffix("/v1"));
+    let command = command.unwrap_or_else(|| panic!("no name of a schema: {document:#}"));
+    let schema = lattice(repo).args(["schema", command]).ok().json();
+    let validator = jsonschema::validator_for(&schema).unwrap_or_else(|error| panic!("schema of {command}: {error}"));
+    let problems: Vec<_> = validator.iter_errors(document).map(|error| error.to_string()).collect();
+    assert!(problems.is_empty(), "{command}: {problems:#?}\n{document:#}");
+    assert_eq!(document["ok"], json!(command != "error"), "{document:#}");
+    command.to_owned()
+}
+
+#[track_caller]
+fn sample() -> TestRepo {
+    let repo = TestRepo::draw("main <- a <- b* <- c; main <- d");
+    repo.git(&["branch", "loose"]);
+    repo
+}
+
+// proves partly: ST-13.4-4 — doctor in every state of the suite
+#[test]
+fn every_command_prints_one_document_that_its_schema_describes() {
+    let repo = sample();
+    repo.write("new.txt", "new\n");
+    let listed = lattice(&repo).arg("schema").json();
+    let mut untested: BTreeSet<String> = serde_json::from_value(listed["commands"].clone()).expect("names");
+    let calls: [(&str, &str); 47] = [
+        ("log --long", "log"),
+        ("ls", "log"),
+        ("", "log"),
+        ("info --diff", "info"),
+        ("info main", "info"),
+        ("parent", "parent"),
+        ("children", "children"),
+        ("trunk", "trunk"),
+        ("trunk set main", "trunk"),
+        ("trunk set main --dry-run", "trunk"),
+        ("init", "init"),
+        ("init --reset --dry-run", "init"),
+        ("track loose --parent main", "track"),
+        ("untrack loose --dry-run", "untrack"),
+        ("untrack loose", "untrack"),
+        ("create x -a -m message --dry-run", "create"),
+        ("create x -a -m message", "create"),
+        ("modify -m words", "modify"),
+        ("restack --dry-run", "restack"),
+        ("restack", "restack"),
+        ("move --source d --onto a", "move"),
+        ("freeze d", "freeze"),
+        ("unfreeze d", "unfreeze"),
+        ("checkout main", "checkout"),
+        ("up --to b", "up"),
+        ("down", "down"),
+        ("top --to x", "top"),
+        ("bottom", "bottom"),
+        ("undo", "undo"),
+        ("redo", "redo"),
+        ("ops", "ops"),
+        ("verify --full", "verify"),
+        ("doctor --events --explain", "doctor"),
+        ("config list", "config"),
+        ("config set undo.keep_days 3 --dry-run", "config"),
+        ("config set undo.keep_days 3", "config"),
+        ("config get undo.keep_days", "config"),
+        ("config set --global undo.keep_days 4", "config"),
+        ("plan freeze c --out ../p.json", "plan"),
+        ("apply ../p.json", "freeze"),
+        ("completion bash", "completion"),
+        ("man", "man"),
+        ("schema", "schema"),
+        ("schema log", "schema"),
+        ("--version", "version"),
+        ("nonsense", "error"),
+        ("checkout missing", "error"),
+    ];
+    for (line, expected) in calls {
+        let document = lattice(&repo).args(line.split_whitespace()).json();
+        assert_eq!(validated(&repo, &document), expected, "lattice {line}: {document:#}");
+        untested.remove(expected);
+    }
+    let newest = lattice(&repo).arg("ops").json()["operations"][0]["id"].as_str().expect("an id").to_owned();
+    assert_eq!(validated(&repo, &lattice(&repo).args(["ops", "show", &newest]).json()), "ops-show");
+    // The demo starts the program many times, and each run needs a seed of its own.
+    let demo = shell(&repo, "unset LATTICE_SEED; exec \"$0\" \"$@\"", &["demo", "--json", "--dir", "../demo"]);
+    untested.remove(&validated(&repo, &demo.json()));
+    let untested: Vec<_> = untested.iter().map(String::as_str).collect();
+    assert_eq!(untested, ["abort", "continue", "explain", "ops-show"], "every schema has a document here or below");
+}
+
+// proves partly: ST-12-8 — an internal error
+#[test]
+fn exit_codes_and_documents_of_an_operation_in_its_troubles() {
+    let repo = TestRepo::draw("main* <- a <- b");
+    let run = |code: i32, args: &[&str]| {
+        let document = lattice(&repo).arg("--json").args(args).fails(code).json();
+        validated(&repo, &document);
+        document
+    };
+    assert_eq!(run(0, &["log"])["ok"], json!(true), "done");
+    assert_eq!(run(1, &["freeze", "main"])["error"]["code"], json!("gated"), "refused");
+    assert_eq!(run(2, &["freeze", "--nonsense"])["error"]["code"], json!("usage"), "usage");
+    repo.commit_file("a.txt", "in conflict\n", "trunk touches the same file");
+    let paused = run(4, &["restack"]);
+    assert_eq!(paused["error"]["code"], json!("conflict"), "{paused:#}");
+    assert_eq!([&paused["paused"]["branch"], &paused["paused"]["files"]], [&json!("a"), &json!(["a.txt"])]);
+    let busy = run(3, &["freeze", "b"]);
+    assert_eq!(busy["error"]["code"], json!("operation-in-progress"), "{busy:#}");
+    assert!(run(0, &["log"])["operation"].is_string(), "looking is always allowed");
+    run(1, &["doctor"]);
+    run(4, &["continue"]);
+    assert_eq!(run(0, &["abort"])["schema"], json!("lattice.abort/v1"));
+    assert_eq!(run(1, &["abort"])["error"]["code"], json!("nothing-in-progress"));
+    run(4, &["restack"]);
+    repo.write("a.txt", "resolved\n");
+    assert_eq!(run(0, &["continue", "-a"])["schema"], json!("lattice.continue/v1"));
+    repo.set_metadata_raw("b", b"{");
+    let issue = run(1, &["doctor"])["issues"][0]["id"].as_str().expect("an id").to_owned();
+    assert_eq!(run(0, &["explain", &issue])["schema"], json!("lattice.explain/v1"));
+    assert_eq!(run(1, &["verify"])["holds"], json!(false), "an invariant that does not hold");
+}
+
+// proves: ST-4.1-1
+#[test]
+fn help_shows_the_options_and_unknown_ones_are_usage_errors() {
+    let repo = sample();
+    let commands = [
+        "init",
+        "track",
+        "untrack",
+        "create",
+        "modify",
+        "restack",
+        "move",
+        "freeze",
+        "unfreeze",
+        "checkout",
+        "up",
+        "down",
+        "top",
+        "bottom",
+        "log",
+        "ls",
+        "info",
+        "parent",
+        "children",
+        "trunk",
+        "continue",
+        "abort",
+        "undo",
+        "redo",
+        "ops",
+        "doctor",
+        "verify",
+        "plan",
+        "apply",
+        "config",
+        "explain",
+        "completion",
+        "man",
+        "schema",
+        "demo",
+    ];
+    let top = lattice(&repo).arg("--help").ok().stdout;
+    for command in commands {
+        assert!(top.contains(&format!("  {command} ")), "{command} is listed:\n{top}");
+        let help = lattice(&repo).args([command, "--help"]).ok().stdout;
+        for flag in [
+            "--cwd",
+            "--json",
+            "--quiet",
+            "--debug",
+            "--interactive",
+            "--no-interactive",
+            "--verify",
+            "--no-verify",
+            "--color",
+        ] {
+            assert!(help.contains(flag), "{command} --help shows {flag}");
+        }
+        let unknown = lattice(&repo).args([command, "--no-such-flag", "--json"]).fails(2).json();
+        assert_eq!(unknown["error"]["code"], json!("usage"), "{command}: {unknown:#}");
+    }
+    for args in [&["config"][..], &["no-such-command"], &["move"], &["completion"], &["--color", "pink", "log"]] {
+        let document = lattice(&repo).arg("--json").args(args).fails(2).json();
+        assert_eq!(document["error"]["code"], json!("usage"), "{args:?}");
+        let text = lattice(&repo).args(args).fails(2);
+        assert!(!(text.stdout + &text.stderr).is_empty(), "{args:?} is told to people too");
+    }
+}
+
+// proves: ST-13.4-3
+#[test]
+fn nothing_ever_asks_without_a_terminal_even_with_stdin_closed() {
+    let repo = sample();
+    repo.write("new.txt", "new\n");
+    let before = repo.state();
+    let lines = [
+        "init --reset",
+        "track loose",
+        "checkout",
+        "create x -a",
+        "create",
+        "create x -a -p -m m",
+        "modify -p",
+        "config edit",
+        "config edit --global",
+        "doctor",
+        "continue",
+        "abort",
+        "explain x",
+        "trunk",
+        "log",
+        "info",
+        "apply",
+        "plan",
+        "untrack a",
+        "move",
+        "undo",
+        "redo",
+    ];
+    for line in lines {
+        let args: Vec<_> = line.split_whitespace().collect();
+        let out = shell(&repo, "exec \"$0\" \"$@\" <&-", &args);
+        assert!(matches!(out.code, Some(0..=2)), "lattice {line}:\n{}", out.snapshot());
+        assert!(!out.stderr.contains("? ["), "lattice {line} asks nothing:\n{}", out.snapshot());
+    }
+    assert_same(&before, &repo.state());
+    // A person insists, and nobody answers: the end of input is an empty answer.
+    let insisted = lattice(&repo).args(["--interactive", "init", "--reset"]).fails(1);
+    assert!(insisted.stderr.contains("[remove/no]"), "{}", insisted.snapshot());
+    let quiet = lattice(&repo).args(["--interactive", "--quiet", "init", "--reset"]).fails(1);
+    assert!(!quiet.stderr.contains("[remove/no]"), "--quiet never asks:\n{}", quiet.snapshot());
+    assert_same(&before, &repo.state());
+}
+
+// proves partly: ST-4.1-4 — prompts on a terminal
+#[test]
+fn quiet_says_less_and_debug_says_more_on_stderr_alone() {
+    let repo = TestRepo::draw("main* <- a");
+    let normal = lattice(&repo).arg("restack").ok();
+    assert_eq!((normal.stdout.as_str(), normal.stderr.as_str()), ("", "nothing to do\n"));
+    assert_eq!(lattice(&repo).args(["restack", "--quiet"]).ok().stderr, "");
+    let debug = lattice(&repo).args(["restack", "--debug", "--json"]).ok();
+    assert!(debug.stderr.lines().all(|line| line.starts_with("debug: ")), "{}", debug.snapshot());
+    assert_eq!(debug.json()["ok"], json!(true), "stdout holds the document and nothing else");
+    let failed = lattice(&repo).args(["freeze", "main", "--quiet"]).fails(1);
+    assert!(failed.stderr.contains("is the trunk"), "a refusal is told in any case:\n{}", failed.snapshot());
+}
+
+#[test]
+fn colour_is_used_on_terminals_or_on_demand() {
+    let repo = sample();
+    let coloured = |out: &Output| out.stdout.contains('\u{1b}') || out.stderr.contains('\u{1b}');
+    assert!(!coloured(&lattice(&repo).arg("log").ok()), "not in a pipe");
+    assert!(coloured(&lattice(&repo).args(["log", "--color", "always"]).ok()), "on demand");
+    assert!(coloured(&lattice(&repo).args(["freeze", "main", "--color", "always"]).fails(1)), "in errors too");
+    assert!(!coloured(&lattice(&repo).args(["log", "--color", "never"]).ok()));
+    // `script` runs its command on a terminal and hands on what is shown there, escape sequences and all.
+    let terminal = |text: &str| shell(&repo, &format!("exec script -qec \"$0 {text}\" /dev/null"), &[]);
+    assert!(coloured(&terminal("log")), "on a terminal");
+    assert!(!coloured(&terminal("log --color never")));
+    let plain = Lattice::new("/bin/sh", &repo).env("NO_COLOR", "1");
+    let plain = plain.args(["-c", "exec script -qec \"$0 log\" /dev/null", PROGRAM]).run();
+    assert!(!coloured(&plain), "NO_COLOR is honoured: {}", plain.snapshot());
+}
+
+#[test]
+fn a_closed_pipe_is_no_error_and_a_full_disk_is_one() {
+    let repo = sample();
+    // The script is longer than a pipe holds, so the writer is still writing when the reader is gone.
+    let out = shell(&repo, "{ \"$0\" completion zsh; echo $? >&2; } | head -c 1 >/dev/null", &[]);
+    assert_eq!(out.stderr, "0\n", "a reader that has seen enough");
+    for args in [&["log"][..], &["log", "--json"], &["--help"], &["schema", "log"]] {
+        let full = shell(&repo, "exec \"$0\" \"$@\" >/dev/full", args);
+        assert_eq!(full.code, Some(1), "what could not be written is no success:\n{}", full.snapshot());
+        assert!(full.stderr.contains("could not be written"), "{}", full.snapshot());
+    }
+    let lost = shell(&repo, "mkdir ../gone && cd ../gone && rmdir ../gone && exec \"$0\" \"$@\"", &["log", "--json"]);
+    assert_eq!(lost.code, Some(1));
+    validated(&repo, &lost.json());
+}
+
+#[test]
+fn the_program_tells_about_itself() {
+    let repo = sample();
+    let version = lattice(&repo).arg("--version").ok().stdout;
+    assert_eq!(version, format!("lattice {}\n", env!("CARGO_PKG_VERSION")));
+    assert_eq!(lattice(&repo).arg("--version").json()["version"], json!(env!("CARGO_PKG_VERSION")));
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let script = lattice(&repo).args(["completion", shell]).ok().stdout;
+        assert!(script.contains("restack") && script.contains("no-verify"), "{shell}");
+    }
+    lattice(&repo).args(["completion", "tcsh"]).fails(2);
+    assert!(lattice(&repo).arg("man").ok().stdout.contains(".TH lattice 1"));
+    lattice(&repo).args(["man", "--out", "../man"]).ok();
+    let page = repo.read("../man/lattice-restack.1");
+    assert!(page.contains("downstack"), "{page}");
+    let unknown = lattice(&repo).args(["schema", "nothing", "--json"]).fails(1).json();
+    assert_eq!(unknown["error"]["code"], json!("no-such-schema"));
+    let short = Lattice::new(env!("CARGO_BIN_EXE_lt"), &repo);
+    assert_eq!(short.clone().arg("log").ok().stdout, lattice(&repo).arg("log").ok().stdout, "lt is the same program");
+    for (alias, command) in [("c", "create"), ("m", "modify"), ("r", "restack"), ("co", "checkout")] {
+        let help = |word: &str| lattice(&repo).args([word, "--help"]).ok().stdout;
+        assert_eq!(help(alias), help(command), "{alias} is {command}");
+    }
+}
+
+#[test]
+fn a_refusal_is_readable() {
+    let repo = TestRepo::draw("main* <- a!");
+    repo.commit_file("more.txt", "more\n", "trunk moves");
+    expect![[r#"
+        exit code 1
+        --- stderr
+        error: `restack` cannot run: `a` is frozen and would be rewritten
+          issue frozen-6eb58fb3
+          fix unfreeze-4ffcb506  unfreeze a
+              update a: parent main, base cdc1be7e
+        hint: apply a fix by its id, for example: lattice doctor --fix unfreeze-4ffcb506
+    "#]]
+    .assert_eq(&lattice(&repo).args(["restack", "a"]).fails(1).snapshot());
+}
