@@ -1,3 +1,4 @@
 //! Tests of hostile inputs and faults; the numbers are those of the table of hostile cases.
 
 mod damage;
+mod names;
