@@ -208,6 +208,7 @@ fn row_17_replacements_and_grafts_do_not_change_what_a_branch_holds() {
 fn row_21_a_deep_stack_and_many_branches_work() {
     let chain: Vec<_> = (0..2000).map(|n| format!("b{n:04}")).collect();
     let repo = Setup::default().draw(&format!("main* <- {}", chain.join(" <- ")));
+    repo.git(&["pack-refs", "--all"]);
     repo.git(&["commit", "--quiet", "--allow-empty", "--message", &"x".repeat(100_000)]);
     let log = lattice(&repo).arg("log").json();
     assert_eq!(list(&log["branches"]).len(), 2000, "every branch of a deep stack is there");
@@ -218,6 +219,7 @@ fn row_21_a_deep_stack_and_many_branches_work() {
     assert_eq!(refs, 4000, "a tip and a document for each");
     let wide: Vec<_> = (0..10_000).map(|n| format!("main <- w{n:05}(0)")).collect();
     let repo = Setup::default().draw(&wide.join(";"));
+    repo.git(&["pack-refs", "--all"]);
     let log = lattice(&repo).arg("log").json();
     assert_eq!(list(&log["branches"]).len(), 10_000, "every branch of a wide stack is there");
     lattice(&repo).args(["freeze", "w09999"]).ok();
