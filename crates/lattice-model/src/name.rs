@@ -54,6 +54,11 @@ impl BranchName {
         &self.0
     }
 
+    /// The name as one word of a command that a person may paste into a shell.
+    pub fn word(&self) -> String {
+        shell_word(&self.0)
+    }
+
     /// `refs/heads/<name>`.
     pub fn branch_ref(&self) -> RefName {
         RefName(format!("{HEADS}{}", self.0))
@@ -100,6 +105,15 @@ fn check_branch(name: &str) -> Result<(), NameError> {
         return Err(NameError::Reserved(name.to_owned()));
     }
     Ok(())
+}
+
+/// A text as one word of a shell: Git allows names such as `$(id)` and `a;b`.
+pub fn shell_word(text: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "/._-+=:,@%".contains(c);
+    if !text.is_empty() && text.chars().all(plain) {
+        return text.to_owned();
+    }
+    format!("'{}'", text.replace('\'', "'\\''"))
 }
 
 /// The rules of `git check-ref-format` that hold for every component.

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use toml_edit::{DocumentMut, Item, Table, Value};
+
 use crate::name::BranchName;
 
 /// Every option, after the repository's file has overridden the user's.
@@ -77,23 +79,25 @@ pub fn known_option(key: &str) -> Option<&'static KnownOption> {
 
 impl Settings {
     /// The text of a configuration file with its trunk replaced, everything else as it was.
+    ///
+    /// Text that is no TOML has nothing that could be kept; callers keep such a file beside the new one.
     pub fn with_trunk(content: &str, trunk: &BranchName) -> String {
-        // A branch name has neither quotes nor control characters that TOML would need escaped,
-        // except the double quote itself, which Git allows.
-        let line = format!("branch = \"{}\"", trunk.as_str().replace('"', "\\\""));
-        let mut lines: Vec<String> = content.lines().map(str::to_owned).collect();
-        let table = lines.iter().position(|line| line.trim() == "[trunk]");
-        let Some(table) = table else {
-            let rest = if content.is_empty() { String::new() } else { format!("\n{}\n", content.trim_end()) };
-            return format!("[trunk]\n{line}\n{rest}");
-        };
-        let end = lines[table + 1..].iter().position(|line| line.trim_start().starts_with('['));
-        let end = end.map_or(lines.len(), |at| table + 1 + at);
-        let old = (table + 1..end).find(|at| lines[*at].trim_start().starts_with("branch"));
-        match old {
-            Some(at) => lines[at] = line,
-            None => lines.insert(table + 1, line),
+        let mut document = content.parse::<DocumentMut>().unwrap_or_default();
+        let slot = document.entry("trunk").or_insert_with(|| Item::Table(Table::new()));
+        if !slot.is_table_like() {
+            *slot = Item::Table(Table::new());
         }
-        lines.join("\n") + "\n"
+        if let Some(table) = slot.as_table_like_mut() {
+            let mut name = Value::from(trunk.as_str());
+            if let Some(old) = table.get("branch").and_then(Item::as_value) {
+                // The decoration is what stands around a value, such as a comment.
+                *name.decor_mut() = old.decor().clone();
+            }
+            table.insert("branch", Item::Value(name));
+        }
+        document.to_string()
     }
 }
+
+#[cfg(test)]
+mod tests;

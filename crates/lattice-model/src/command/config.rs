@@ -37,7 +37,7 @@ impl Command for SetTrunk {
         }
         if snapshot.is_tracked(trunk) {
             return Err(Refusal::new("trunk-tracked", format!("`{trunk}` is part of a stack and cannot be its trunk"))
-                .hint(format!("lattice untrack {trunk} first")));
+                .hint(format!("lattice untrack {} first", trunk.word())));
         }
         if snapshot.settings.trunk.as_ref() == Some(trunk) {
             return Ok(Plan::new(Self::NAME, Hooks::Run).verified());

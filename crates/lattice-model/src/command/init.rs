@@ -31,7 +31,7 @@ impl Command for Init {
         }
         if snapshot.is_tracked(trunk) {
             return Err(Refusal::new("trunk-tracked", format!("`{trunk}` is tracked as part of a stack"))
-                .hint(format!("lattice untrack {trunk}, or pick another trunk")));
+                .hint(format!("lattice untrack {}, or pick another trunk", trunk.word())));
         }
         match &snapshot.config {
             ConfigReading::Absent => {}
@@ -42,7 +42,7 @@ impl Command for Init {
             ConfigReading::Valid { .. } => {
                 let current = snapshot.settings.trunk.as_ref().map(BranchName::as_str).unwrap_or_default();
                 return Err(Refusal::new("already-initialised", format!("the trunk is `{current}` already"))
-                    .hint(format!("change it with: lattice trunk set {trunk}")));
+                    .hint(format!("change it with: lattice trunk set {}", trunk.word())));
             }
             ConfigReading::Invalid { reason, .. } => {
                 return Err(Refusal::new("config-invalid", format!("the configuration cannot be read: {reason}"))

@@ -117,6 +117,6 @@ impl Modify {
             "not-below",
             format!("`{current}` does not stand on `{target}`, so what is staged here would vanish from view"),
         )
-        .hint(format!("lattice checkout {target} and modify there")))
+        .hint(format!("lattice checkout {} and modify there", target.word())))
     }
 }

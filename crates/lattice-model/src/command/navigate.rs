@@ -141,7 +141,7 @@ fn climb(
 fn ambiguous(at: &BranchName, children: &[&BranchName]) -> Refusal {
     let names: Vec<_> = children.iter().map(|child| child.as_str()).collect();
     Refusal::new("ambiguous", format!("several branches stand on `{at}`: {}", names.join(", ")))
-        .hint(format!("say which way: --to {}", names[0]))
+        .hint(format!("say which way: --to {}", children[0].word()))
 }
 
 fn descend(snapshot: &Snapshot, from: BranchName, levels: usize) -> Result<BranchName, Refusal> {

@@ -35,7 +35,7 @@ impl Command for Move {
             return vec![Issue::new(IssueKind::ScopeUnresolved, summary, facts).action(
                 "track",
                 "track it first",
-                format!("lattice track {} --parent <branch below>", self.onto),
+                format!("lattice track {} --parent <branch below>", self.onto.word()),
             )];
         }
         let mut issues: Vec<_> = scope::frozen(snapshot, &source).into_iter().collect();

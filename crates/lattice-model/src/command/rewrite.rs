@@ -108,7 +108,7 @@ impl<'a> Rewriting<'a> {
                     merge.short()
                 ),
             )
-            .hint(format!("make the history of {branch} linear, or freeze it: lattice freeze {branch}")));
+            .hint(format!("make the history of {branch} linear, or freeze it: lattice freeze {}", branch.word())));
         }
         let fork = position.fork.ok_or_else(|| {
             Refusal::new("unrelated-history", format!("`{branch}` shares no history with its parent"))

@@ -2,7 +2,7 @@
 
 use crate::gate::Refusal;
 use crate::issue::{Issue, IssueKind, evidence};
-use crate::name::BranchName;
+use crate::name::{BranchName, shell_word};
 use crate::plan::{FreezeDraft, Hooks, Plan, Step};
 use crate::snapshot::{Head, Snapshot};
 
@@ -56,7 +56,7 @@ pub(super) fn tracked(snapshot: &Snapshot, named: Option<&BranchName>) -> Result
     Err(Issue::new(IssueKind::ScopeUnresolved, format!("`{branch}` is not tracked"), facts).action(
         "track",
         "track it",
-        format!("lattice track {branch} --parent <branch below>"),
+        format!("lattice track {} --parent <branch below>", branch.word()),
     ))
 }
 
@@ -89,7 +89,7 @@ pub(super) fn occupied<'a>(snapshot: &Snapshot, branches: impl IntoIterator<Item
             issues.push(Issue::new(IssueKind::CheckedOutElsewhere, summary, facts).action(
                 "free",
                 "let go of the branch there",
-                format!("git -C {path} switch --detach"),
+                format!("git -C {} switch --detach", shell_word(&path)),
             ));
         }
     }
@@ -100,7 +100,7 @@ pub(super) fn occupied<'a>(snapshot: &Snapshot, branches: impl IntoIterator<Item
 pub fn check_new_name(snapshot: &Snapshot, name: &BranchName) -> Result<(), Refusal> {
     if snapshot.branches.contains_key(name) {
         return Err(Refusal::new("branch-exists", format!("a branch `{name}` exists already"))
-            .hint(format!("lattice checkout {name}, or pick another name")));
+            .hint(format!("lattice checkout {}, or pick another name", name.word())));
     }
     check_room(snapshot.branches.keys().chain(snapshot.metadata.keys()), name)?;
     if snapshot.metadata.contains_key(name) {

@@ -66,7 +66,7 @@ impl Command for Track {
         vec![Issue::new(IssueKind::ScopeUnresolved, summary, facts).action(
             "track-parent",
             "track the parent first",
-            format!("lattice track {} --parent <branch below>", self.parent),
+            format!("lattice track {} --parent <branch below>", self.parent.word()),
         )]
     }
 
@@ -86,7 +86,7 @@ impl Command for Track {
         let tracked = snapshot.metadata_of(&branch);
         if tracked.is_some() && self.retrack == Retrack::Refuse {
             return Err(Refusal::new("already-tracked", format!("`{branch}` is tracked already"))
-                .hint(format!("lattice move --source {branch} --onto {} rebases it", self.parent))
+                .hint(format!("lattice move --source {} --onto {} rebases it", branch.word(), self.parent.word()))
                 .hint("--force only writes the new parent"));
         }
         if tracked.is_none() {
@@ -142,7 +142,7 @@ impl Command for Untrack {
                 format!("tracked branches stand on `{branch}`: {}", names.join(", ")),
             )
             .hint("--force stops tracking them too")
-            .hint(format!("or give them another parent: lattice move --source {} --onto <branch>", names[0])));
+            .hint(format!("or give them another parent: lattice move --source {} --onto <branch>", above[0].word())));
         }
         let mut plan = Plan::new(Self::NAME, Hooks::Run);
         for branch in std::iter::once(&branch).chain(&above) {

@@ -69,7 +69,8 @@ fn missing_trunk(snapshot: &Snapshot) -> Option<Issue> {
     }
     let facts = evidence([("trunk", trunk.to_string())]);
     let issue = Issue::new(IssueKind::TrunkMissing, format!("the configured trunk `{trunk}` does not exist"), facts);
-    let issue = issue.action("create-trunk", format!("create `{trunk}`"), format!("git branch {trunk} <commit>"));
+    let issue =
+        issue.action("create-trunk", format!("create `{trunk}`"), format!("git branch {} <commit>", trunk.word()));
     Some(with_trunks(issue, snapshot, OldFile::Recorded))
 }
 

@@ -9,6 +9,7 @@ use crate::snapshot::{
 };
 
 use super::repair;
+use crate::name::shell_word;
 
 pub(super) fn issues(snapshot: &Snapshot) -> Vec<Issue> {
     let mut issues = Vec::new();
@@ -120,7 +121,7 @@ fn kind_of_clone(snapshot: &Snapshot) -> Vec<Issue> {
         issues.push(Issue::new(IssueKind::Bare, summary, facts).action(
             "add-worktree",
             "make a working directory; log, info, parent, children, trunk, init, track, untrack, freeze and unfreeze work here",
-            format!("git -C {path} worktree add ../work <branch>"),
+            format!("git -C {} worktree add ../work <branch>", shell_word(&path)),
         ));
     }
     if snapshot.completeness == Completeness::Shallow {
@@ -155,14 +156,37 @@ fn names(snapshot: &Snapshot) -> Vec<Issue> {
             "git branch -m -- <old> <new>",
         ));
     }
-    let mut folded: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    let mut alike: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for branch in snapshot.branches.keys() {
-        folded.entry(branch.as_str().to_lowercase()).or_default().push(branch.to_string());
+        alike.entry(branch.as_str().to_lowercase()).or_default().push(branch.to_string());
     }
-    for twins in folded.into_values().filter(|twins| twins.len() > 1) {
-        let summary = format!("these names differ only in case and are one file on some systems: {}", twins.join(", "));
+    let mut composed: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for branch in snapshot.branches.keys().filter(|branch| !branch.as_str().is_ascii()) {
+        composed.entry(skeleton(branch.as_str())).or_default().push(branch.to_string());
+    }
+    composed.retain(|_, twins| twins.iter().any(|twin| twin.contains(is_mark)));
+    for twins in alike.into_values().chain(composed.into_values()).filter(|twins| twins.len() > 1) {
+        let summary = format!("these names look alike and are one file on some systems: {}", twins.join(", "));
         let issue = Issue::new(IssueKind::LookAlikeNames, summary, BTreeMap::from([("branches", twins)]));
         issues.push(issue.action("rename", "rename one of them", "git branch -m <old> <new>"));
     }
     issues
+}
+
+/// A mark that is drawn onto the letter before it.
+fn is_mark(c: char) -> bool {
+    ('\u{300}'..='\u{36f}').contains(&c)
+}
+
+/// The name with each letter outside of ASCII, and each letter that carries marks, as the same sign: whether an
+/// accent is part of a letter or follows it then makes no difference.
+fn skeleton(name: &str) -> String {
+    let mut skeleton = String::new();
+    for c in name.chars() {
+        if is_mark(c) {
+            skeleton.pop();
+        }
+        skeleton.push(if c.is_ascii() { c.to_ascii_lowercase() } else { '\u{fffd}' });
+    }
+    skeleton
 }

@@ -25,6 +25,13 @@ pub(super) enum Outcome {
     Conflict { rewrite: Rewrite, onto: Oid },
 }
 
+/// Whether git gave a new tip for every branch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Taken {
+    All,
+    Incomplete,
+}
+
 impl Executor<'_> {
     /// Computes the new tip of every branch that has none yet, until one conflicts.
     pub(super) fn rewrite_remaining(&mut self) -> Result<Outcome, ExecuteError> {
@@ -42,7 +49,13 @@ impl Executor<'_> {
             let branches: Vec<_> = group.iter().map(|rewrite| rewrite.branch.clone()).collect();
             let forks: Vec<_> = forks.into_iter().collect();
             match self.git.replay(onto, &forks, &branches)? {
-                Replayed::Done(tips) => self.take(tips, &branches)?,
+                Replayed::Done(tips) => {
+                    if self.take(tips, &branches)? == Taken::Incomplete
+                        && let Some(conflict) = self.pick_all(group)?
+                    {
+                        return Ok(conflict);
+                    }
+                }
                 Replayed::Conflict if group.len() > 1 => {
                     if let Some(conflict) = self.one_by_one(group)? {
                         return Ok(conflict);
@@ -132,27 +145,24 @@ impl Executor<'_> {
         &mut self,
         tips: std::collections::BTreeMap<BranchName, Oid>,
         branches: &[BranchName],
-    ) -> Result<(), ExecuteError> {
-        for branch in branches {
-            match tips.get(branch) {
-                Some(tip) => self.journal.tips.insert(branch.clone(), *tip),
-                None => return Err(self.moved_by_git()?),
-            };
+    ) -> Result<Taken, ExecuteError> {
+        if branches.iter().any(|branch| !tips.contains_key(branch)) {
+            self.check_unmoved()?;
+            return Ok(Taken::Incomplete);
         }
-        Ok(())
+        self.journal.tips.extend(tips);
+        Ok(Taken::All)
     }
 
-    /// A replay that prints nothing has done something else instead: newer versions of git move
-    /// the refs themselves by default.
-    fn moved_by_git(&self) -> Result<ExecuteError, ExecuteError> {
+    /// A replay that prints nothing may have done something else instead: newer versions of git move the refs
+    /// themselves by default. Otherwise it found a name ambiguous, such as `refs/heads/a` beside a branch with
+    /// just that name.
+    fn check_unmoved(&self) -> Result<(), ExecuteError> {
         let read = self.repo.read_refs()?;
         let touched = self.journal.plan.touched_refs();
         let moved = touched.into_iter().filter(|touched| read.refs.get(&touched.name).copied() != touched.old);
         let names: Vec<_> = moved.map(|touched| touched.name).collect();
-        if names.is_empty() {
-            return Ok(crate::git::GitError::unexpected("replay", "no line for a branch").into());
-        }
-        Ok(ExecuteError::GitMovedRefs { names })
+        if names.is_empty() { Ok(()) } else { Err(ExecuteError::GitMovedRefs { names }) }
     }
 
     /// Finds the branch that conflicts; the others are moved.
@@ -160,14 +170,20 @@ impl Executor<'_> {
         for rewrite in group {
             let onto = self.place(&rewrite.onto)?;
             match self.git.replay(onto, &[rewrite.fork], std::slice::from_ref(&rewrite.branch))? {
-                Replayed::Done(tips) => self.take(tips, std::slice::from_ref(&rewrite.branch))?,
+                Replayed::Done(tips) => {
+                    if self.take(tips, std::slice::from_ref(&rewrite.branch))? == Taken::Incomplete
+                        && let Some(conflict) = self.pick_all(vec![rewrite])?
+                    {
+                        return Ok(Some(conflict));
+                    }
+                }
                 Replayed::Conflict | Replayed::Unsupported => return Ok(Some(Outcome::Conflict { rewrite, onto })),
             }
         }
         Ok(None)
     }
 
-    /// The slow way for a git without `replay`: commit by commit.
+    /// The slow way for a git without `replay`, or a name that it does not understand: commit by commit.
     fn pick_all(&mut self, remaining: Vec<Rewrite>) -> Result<Option<Outcome>, ExecuteError> {
         let committer = self.git.committer()?;
         for rewrite in remaining {

@@ -29,7 +29,7 @@ pub(crate) fn parse(bytes: &[u8], settings: &mut Settings) -> ConfigReading {
     let Ok(text) = std::str::from_utf8(bytes) else { return invalid("it is not text".to_owned()) };
     let document = match text.parse::<DocumentMut>() {
         Ok(document) => document,
-        Err(error) => return invalid(error.to_string().trim_end().to_owned()),
+        Err(error) => return invalid(place_and_reason(text, &error)),
     };
     if let Some(trunk) = document.get("trunk").and_then(Item::as_str) {
         return foreign(trunk, digest);
@@ -49,6 +49,14 @@ pub(crate) fn parse(bytes: &[u8], settings: &mut Settings) -> ConfigReading {
     }
     *settings = read;
     ConfigReading::Valid { digest, content: text.to_owned(), unknown_keys }
+}
+
+/// What is wrong and in which line, without the line itself: what a person put into it may be no one's business.
+fn place_and_reason(text: &str, error: &toml_edit::TomlError) -> String {
+    let before = error.span().and_then(|span| text.get(..span.start));
+    let line = before.map(|before| format!("line {}: ", before.matches('\n').count() + 1));
+    let message: Vec<_> = error.message().lines().map(str::trim).collect();
+    format!("{}{}", line.unwrap_or_default(), message.join(", "))
 }
 
 fn foreign(trunk: &str, digest: ContentDigest) -> ConfigReading {

@@ -90,7 +90,7 @@ fn redacted(issue: &Issue, ctx: &ExplainCtx) -> serde_json::Value {
         .collect();
     let fix = |fix: &lattice_model::issue::FixOption| {
         let what = match &fix.effect {
-            FixEffect::Plan(plan) => plan.preview(),
+            FixEffect::Plan(plan) => plan.preview().iter().map(|line| mask(line)).collect(),
             FixEffect::UserAction(action) => vec![mask(action)],
         };
         serde_json::json!({ "id": fix.id.to_string(), "summary": mask(&fix.summary), "steps": what })
@@ -124,7 +124,13 @@ fn mask_secrets(text: &str, urls: Disclosure) -> String {
         }
         word.to_owned()
     };
-    text.split(' ').map(mask).collect::<Vec<_>>().join(" ")
+    // Whatever separates words stays as it is.
+    text.split_inclusive(char::is_whitespace)
+        .map(|word| {
+            let end = word.trim_end().len();
+            mask(&word[..end]) + &word[end..]
+        })
+        .collect()
 }
 
 /// Waits for a future. The program has nothing else to do meanwhile.

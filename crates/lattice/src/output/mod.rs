@@ -144,7 +144,7 @@ pub(crate) fn show(app: &App, result: Result<Reply, Failure>) -> Code {
             reply.code
         }
         (Ok(reply), Format::Human) => {
-            out(&reply.text);
+            out(&visible(&reply.text));
             if app.noise == Noise::Normal {
                 reply.notes.iter().for_each(|note| err(&format!("{note}\n")));
             }
@@ -219,6 +219,21 @@ pub(crate) fn printable(text: &str) -> String {
     text.chars().flat_map(|c| if hidden(c) { c.escape_unicode().collect::<Vec<_>>() } else { vec![c] }).collect()
 }
 
+/// As `printable`, for text that may have been painted here: only our own colours get through.
+fn visible(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for (at, part) in text.split('\u{1b}').enumerate() {
+        let digits =
+            part.strip_prefix('[').map(|rest| rest.trim_start_matches(|c: char| c.is_ascii_digit() || c == ';'));
+        if at > 0 {
+            let colour = digits.is_some_and(|rest| rest.starts_with('m'));
+            shown.push_str(if colour { "\u{1b}" } else { "\\u{1b}" });
+        }
+        shown.push_str(&printable(part));
+    }
+    shown
+}
+
 /// A line of the trace that `--debug` asks for.
 pub(crate) fn trace(stage: &str, detail: &str) {
     err(&format!("debug: {stage}: {detail}\n"));
@@ -246,7 +261,7 @@ pub(crate) fn checked(code: Code) -> Code {
 
 /// Writes a remark.
 pub(crate) fn err(text: &str) {
-    let _ = std::io::stderr().write_all(text.as_bytes());
+    let _ = std::io::stderr().write_all(visible(text).as_bytes());
 }
 
 /// Writes a file that the user asked for.
