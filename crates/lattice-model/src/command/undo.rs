@@ -1,7 +1,7 @@
 //! `undo` and `redo`: reverse an operation, of which the ledger knows everything.
 
 use crate::capability::Capability;
-use crate::event::{Event, RefChange};
+use crate::event::{Event, HeadValue, RefChange};
 use crate::gate::{Command, ReadyContext, Refusal};
 use crate::id::ContentDigest;
 use crate::plan::{Expected, Hooks, OldFile, Place, Plan, Step};
@@ -85,7 +85,14 @@ impl Undo {
 
     fn restore_worktree(&self, snapshot: &Snapshot, plan: &mut Plan) -> Result<(), Refusal> {
         let Some(change) = &self.event.detail.worktree else { return Ok(()) };
-        let unchanged = change.head_before == change.head_after
+        // A commit of what was staged moves the branch under files and index that stay; without
+        // this step they would follow the branch back, and what was staged would be gone.
+        let moves_head = match &change.head_after {
+            HeadValue::Branch(branch) => self.event.refs.iter().any(|change| change.name == branch.branch_ref()),
+            HeadValue::Detached(_) => false,
+        };
+        let unchanged = !moves_head
+            && change.head_before == change.head_after
             && change.files_from == change.files_to
             && change.index_before == change.index_after;
         if unchanged {

@@ -218,7 +218,7 @@ impl Executor<'_> {
             self.leave_rebase(files_at)?;
         }
         if let Some(before) = &self.journal.worktree
-            && self.head_commit()?.0 != before.head
+            && self.git.head(&self.repo.paths.git_dir)? != HeadName::of(&before.head)
         {
             self.git.set_head(&before.head, &self.reason())?;
         }

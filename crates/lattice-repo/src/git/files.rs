@@ -39,11 +39,12 @@ impl Git {
     /// Completes a move of files that may have been cut off: the index is brought to `to` first,
     /// then each file that still has the content of `from`. Anything else is the user's own.
     pub(crate) fn complete_move(&self, from: Oid, to: Oid, hex_len: usize) -> Result<(), GitError> {
-        if self.move_files(from, to).is_ok() {
-            return Ok(());
-        }
         let Some(top) = self.work_dir().map(Path::to_owned) else { return Ok(()) };
-        let _ = self.call("read-tree").args(["-i", "-m"]).args(objects(&[from, to])).run()?;
+        // Git looks at no file whose entry in the index is at `to` already, as it is where the move
+        // was cut off on its way from there.
+        if self.move_files(from, to).is_err() {
+            self.call("read-tree").args(["-i", "-m"]).args(objects(&[from, to])).run()?;
+        }
         let changes = self.changes(from, to)?;
         // What goes, goes first: a folder may have to make room for a file.
         for change in changes.iter().filter(|change| change.new.is_none()) {

@@ -27,6 +27,15 @@ pub(crate) enum RebaseEnd {
     Paused,
 }
 
+impl HeadName {
+    pub(crate) fn of(head: &HeadValue) -> Self {
+        match head {
+            HeadValue::Branch(branch) => Self::Ref(branch.branch_ref().to_string()),
+            HeadValue::Detached(commit) => Self::Commit(*commit),
+        }
+    }
+}
+
 impl Git {
     pub(crate) fn head(&self, git_dir: &Path) -> Result<HeadName, GitError> {
         let path = git_dir.join("HEAD");
@@ -85,9 +94,9 @@ impl Git {
         self.call("update-index").args(["-q", "--refresh"]).index(index).finish().map(drop)
     }
 
-    /// Makes the index a tree, keeping what is known of files that stay the same.
+    /// Makes the index a tree, whatever the files are, keeping what is known of those that stay the same.
     pub(crate) fn read_index(&self, tree: Oid) -> Result<(), GitError> {
-        self.call("read-tree").args(["-m"]).arg(tree.to_string()).run().map(drop)
+        self.call("read-tree").args(["-i", "-m"]).arg(tree.to_string()).run().map(drop)
     }
 
     /// Adds changes of the files to `index`.

@@ -1,1 +1,246 @@
-//! Tests of kill.
+//! A kill at any call of git leaves the old state, the new one, or an operation that both
+//! `continue` and `abort` bring to an end.
+
+mod files;
+mod transaction;
+
+use std::collections::BTreeMap;
+
+use lattice_testkit::{Action, GitWrapper, Output, TestRepo};
+
+use crate::lattice;
+
+/// A command and the repository to run it in.
+struct Case {
+    repo: TestRepo,
+    args: Vec<String>,
+}
+
+/// What a command leaves when nobody interrupts it.
+struct Whole {
+    shape: BTreeMap<String, String>,
+    verify: Option<i32>,
+}
+
+impl Case {
+    /// Runs to the end.
+    #[track_caller]
+    fn whole(self) -> Whole {
+        lattice(&self.repo).args(&self.args).ok();
+        Whole { shape: shape(&self.repo), verify: lattice(&self.repo).args(["verify", "--full"]).run().code }
+    }
+
+    fn new(repo: TestRepo, args: &[&str]) -> Self {
+        Self { repo, args: args.iter().map(ToString::to_string).collect() }
+    }
+}
+
+/// Everything that a command is to leave, without dates and the ids that follow from them.
+fn shape(repo: &TestRepo) -> BTreeMap<String, String> {
+    let mut shape = BTreeMap::new();
+    for branch in repo.branch_refs().keys() {
+        let history = repo.git(&["log", "--format=%T %s", &format!("refs/heads/{branch}")]);
+        shape.insert(format!("branch {branch}"), history);
+    }
+    for branch in repo.metadata_refs().keys() {
+        let text = repo.git(&["cat-file", "blob", &format!("refs/branch-metadata/{branch}")]);
+        let Ok(mut document) = serde_json::from_str::<serde_json::Value>(&text) else {
+            shape.insert(format!("metadata {branch}"), text);
+            continue;
+        };
+        let base = document["base"]["oid"].as_str().expect("a base is text").to_owned();
+        document["base"] = repo.git(&["log", "-1", "--format=%T %s", &base]).into();
+        document["timestamps"] = serde_json::Value::Null;
+        document["freeze"]["frozen_at"] = serde_json::Value::Null;
+        shape.insert(format!("metadata {branch}"), document.to_string());
+    }
+    let facts = repo.state().facts.into_iter().filter(|(name, _)| !name.starts_with("ref "));
+    shape.extend(facts.map(|(name, value)| (name, value.escape_ascii().to_string())));
+    shape
+}
+
+/// The program says that an operation is in progress, and lets nobody else write.
+#[track_caller]
+fn is_in_progress(repo: &TestRepo) -> bool {
+    if !repo.op_state_path().exists() {
+        return false;
+    }
+    lattice(repo).args(["untrack", "nothing"]).fails(3);
+    true
+}
+
+/// The new state, and nothing that is wrong with it.
+#[track_caller]
+fn assert_new(repo: &TestRepo, whole: &Whole, context: &str) {
+    let now = shape(repo);
+    let names = whole.shape.keys().chain(now.keys());
+    let differ: std::collections::BTreeSet<_> =
+        names.filter(|name| whole.shape.get(*name) != now.get(*name)).map(|name| (name, now.get(name))).collect();
+    assert!(differ.is_empty(), "{context}: not as without the interruption: {differ:#?}");
+    assert!(!repo.op_state_path().exists(), "{context}: the marker is gone");
+    let output = lattice(repo).args(["verify", "--full"]).run();
+    assert_eq!(output.code, whole.verify, "{context}: {}", output.snapshot());
+}
+
+/// Interrupts a command as `interrupt` does and follows both ways out. `false` if nothing was interrupted.
+#[track_caller]
+fn check(
+    (case, whole): (&dyn Fn() -> Case, &Whole),
+    context: &str,
+    interrupt: &dyn Fn(&Case) -> Option<Output>,
+) -> bool {
+    for way in ["continue", "abort"] {
+        let case = case();
+        let repo = &case.repo;
+        let before = repo.state();
+        let Some(output) = interrupt(&case) else { return false };
+        let context = format!("{way} after {context} of `{}`", case.args.join(" "));
+        if !is_in_progress(repo) {
+            let old = repo.state() == before;
+            assert!(!old || output.code != Some(0), "{context}: a false success\n{}", output.snapshot());
+            if !old {
+                assert_new(repo, whole, &context);
+            }
+            return true;
+        }
+        assert_ne!(output.code, Some(0), "{context}: a success with an operation in progress");
+        let result = lattice(repo).arg(way).run();
+        assert_eq!(result.code, Some(0), "{context}: {}", result.snapshot());
+        if way == "continue" {
+            assert_new(repo, whole, &context);
+        } else {
+            let differences = before.differences(&repo.state());
+            assert!(differences.is_empty(), "{context}: not as before:\n{}", differences.join("\n"));
+            assert!(!repo.op_state_path().exists(), "{context}: the marker is gone");
+        }
+        repo.git(&["fsck", "--no-dangling"]);
+    }
+    true
+}
+
+/// Checks one command with one kind of kill at its first call of git, its second, and so on.
+#[track_caller]
+fn check_every_call(case: impl Fn() -> Case) {
+    let whole = case().whole();
+    for action in [Action::KillParent, Action::KillParentAfter, Action::KillSelf] {
+        let mut call = 1;
+        loop {
+            let interrupt = |case: &Case| {
+                let mut wrapper = GitWrapper::new(&case.repo);
+                wrapper.on("", call, action.clone());
+                let output = lattice(&case.repo).args(&case.args).wrapper(&wrapper).run();
+                (wrapper.count() >= call as usize).then_some(output)
+            };
+            if !check((&case, &whole), &format!("{action:?} at call {call}"), &interrupt) {
+                break;
+            }
+            call += 1;
+            assert!(call < 60, "so many calls of git are a defect of their own");
+        }
+        assert!(call > 3, "the command calls git more than {call} times");
+    }
+}
+
+/// Something staged, something edited, something new.
+fn dirty(repo: &TestRepo) {
+    repo.write("staged.txt", "staged\n");
+    repo.git(&["add", "staged.txt"]);
+    repo.write("README", "edited\n");
+    repo.write("new/file.txt", "untracked\n");
+}
+
+fn create() -> Case {
+    let repo = TestRepo::draw("main <- api*");
+    dirty(&repo);
+    Case::new(repo, &["create", "ui", "-a", "-m", "the ui"])
+}
+
+fn modify() -> Case {
+    let repo = TestRepo::draw("main <- api* <- ui");
+    dirty(&repo);
+    Case::new(repo, &["modify", "-a"])
+}
+
+fn restack() -> Case {
+    let repo = TestRepo::draw("main <- api <- ui* <- top");
+    repo.git(&["checkout", "--quiet", "main"]);
+    repo.commit_file("README", "newer\n", "trunk goes on");
+    repo.git(&["checkout", "--quiet", "ui"]);
+    repo.write("untracked", "mine\n");
+    Case::new(repo, &["restack"])
+}
+
+// proves: ST-1.1-4, ST-13.2-4
+#[test]
+fn a_kill_of_create_at_any_call() {
+    check_every_call(create);
+}
+
+#[test]
+fn a_kill_of_modify_at_any_call() {
+    check_every_call(modify);
+}
+
+#[test]
+fn a_kill_of_restack_at_any_call() {
+    check_every_call(restack);
+}
+
+#[test]
+fn a_kill_of_move_at_any_call() {
+    check_every_call(|| {
+        let repo = TestRepo::draw("main <- api <- ui* <- top; main <- db");
+        Case::new(repo, &["move", "--onto", "db"])
+    });
+}
+
+#[test]
+fn a_kill_of_freeze_at_any_call() {
+    check_every_call(|| Case::new(TestRepo::draw("main <- api <- ui*"), &["freeze"]));
+}
+
+#[test]
+fn a_kill_of_undo_at_any_call() {
+    check_every_call(|| {
+        let created = create();
+        lattice(&created.repo).args(&created.args).ok();
+        created.repo.write("later", "made since\n");
+        Case::new(created.repo, &["undo"])
+    });
+}
+
+#[test]
+fn a_kill_of_init_at_any_call() {
+    check_every_call(|| Case::new(TestRepo::new(), &["init", "--trunk", "main"]));
+}
+
+/// The id of the first fix that doctor can apply itself.
+#[track_caller]
+fn first_fix(repo: &TestRepo) -> String {
+    let report = lattice(repo).arg("doctor").json();
+    let issues = report["issues"].as_array().expect("a list");
+    let fixes = issues.iter().flat_map(|issue| issue["fixes"].as_array().expect("a list"));
+    let fix = fixes.into_iter().find(|fix| fix["user_action"].is_null()).expect("there is a fix");
+    fix["id"].as_str().expect("ids are text").to_owned()
+}
+
+#[test]
+fn a_kill_of_a_repair_at_any_call() {
+    check_every_call(|| {
+        let repo = TestRepo::draw("main <- api <- ui*");
+        lattice(&repo).args(["freeze"]).ok();
+        repo.set_metadata_raw("ui", b"{");
+        let fix = first_fix(&repo);
+        Case::new(repo, &["doctor", "--fix", &fix])
+    });
+}
+
+#[test]
+fn a_kill_while_a_damaged_configuration_is_replaced() {
+    check_every_call(|| {
+        let repo = TestRepo::draw("main <- api*");
+        std::fs::write(repo.lattice_dir().join("config.toml"), b"\xff\xfe not text").expect("it can be written");
+        let fix = first_fix(&repo);
+        Case::new(repo, &["doctor", "--fix", &fix])
+    });
+}
