@@ -183,7 +183,7 @@ fn changed_by(fix: &Plan) -> Vec<String> {
     let mut things: Vec<_> = fix.touched_refs().into_iter().map(|touched| touched.name.to_string()).collect();
     things.extend(fix.steps.iter().filter_map(|step| match step {
         Step::WriteConfig { .. } => Some("lattice/config.toml".to_owned()),
-        Step::RemoveOpState => Some("lattice/op-state.json".to_owned()),
+        Step::RemoveOpState => Some("the marker of an operation".to_owned()),
         Step::RemoveLock { path, .. } => Some(path.clone()),
         Step::Stage { .. }
         | Step::Commit { .. }

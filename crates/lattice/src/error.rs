@@ -204,6 +204,9 @@ impl From<ExecuteError> for Failure {
                 let failure = files.iter().fold(failure, |failure, file| failure.cause(printable(file)));
                 failure.hint(format!("{UNCHANGED}; resolve them, stage the result, then run the command again"))
             }
+            ExecuteError::LedgerBusy => {
+                Self::new("ledger-busy", text).hint(format!("{UNCHANGED}; run the command again"))
+            }
             ExecuteError::NoHead => Self::new("no-head", text).hint("make a first commit"),
             ExecuteError::Io { source, .. } => Self::new("io", text)
                 .cause(source.to_string())

@@ -61,7 +61,9 @@ fn only_the_git_interface_names_what_writes_refs() {
 // proves partly: ST-4.1-19 — that the marker appears and vanishes with an operation
 #[test]
 fn only_the_repository_crate_names_the_operation_marker() {
-    let found = offenders(&product(), &["crates/lattice-repo/"], |line| holds(line, &["op-state.json"]));
+    // The model may speak of the file: it has no way to write one.
+    let allowed = ["crates/lattice-repo/", "crates/lattice-model/"];
+    let found = offenders(&product(), &allowed, |line| holds(line, &["op-state.json"]));
     assert_kept("the marker is written in one crate", &found);
 }
 

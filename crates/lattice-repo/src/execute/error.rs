@@ -31,6 +31,8 @@ pub enum ExecuteError {
     FilesInTheWay { detail: String },
     #[error("files are in conflict")]
     Unmerged { files: Vec<String> },
+    #[error("others keep writing to the ledger")]
+    LedgerBusy,
     #[error("HEAD names no commit")]
     NoHead,
     #[error("could not {what}")]
@@ -67,6 +69,7 @@ impl ExecuteError {
             | Self::NothingPicked
             | Self::FilesInTheWay { .. }
             | Self::Unmerged { .. }
+            | Self::LedgerBusy
             | Self::NoHead
             | Self::Io { .. } => true,
             Self::Rescan(_)

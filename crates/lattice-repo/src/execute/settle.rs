@@ -73,7 +73,7 @@ impl Executor<'_> {
                 }
             }
         }
-        Err(GitError::unexpected("update-ref", "a ledger that never rests").into())
+        Err(ExecuteError::LedgerBusy)
     }
 
     fn move_files(&self, prepared: &Prepared) -> Result<(), ExecuteError> {
