@@ -125,7 +125,11 @@ fn kind_of_clone(snapshot: &Snapshot) -> Vec<Issue> {
         ));
     }
     if snapshot.completeness == Completeness::Shallow {
-        let issue = Issue::new(IssueKind::Shallow, "this clone is shallow: older commits are missing", evidence([]));
+        let issue = Issue::new(
+            IssueKind::Shallow,
+            "this clone is shallow: older commits are missing",
+            evidence([("file", "shallow".to_owned())]),
+        );
         issues.push(issue.action("unshallow", "fetch the rest", "git fetch --unshallow"));
     }
     issues

@@ -130,7 +130,7 @@ fn a_ref_that_moves_while_a_fix_is_applied_is_kept() {
     let mut wrapper = GitWrapper::new(&repo);
     // Someone else repairs the document after Lattice has looked and before it acts.
     let other = format!("\"$REAL_GIT\" update-ref {} {healthy}", metadata_ref("b"));
-    wrapper.on("fast-import", 1, Action::Run(other));
+    wrapper.on("unpack-objects", 1, Action::Run(other));
     let output = lattice(&repo).wrapper(&wrapper).args(["doctor", "--fix", &id]).fails(1);
     assert!(!output.stdout.contains("applied"), "no success is claimed:\n{}", output.snapshot());
     assert_eq!(repo.rev(&metadata_ref("b")), healthy, "the other process's value stands");
