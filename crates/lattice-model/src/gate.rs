@@ -111,3 +111,6 @@ pub fn gate<C: Command>(snapshot: Snapshot, command: &C) -> Gate<C> {
     }
     Gate::Repair(RepairBundle { command: C::NAME, missing, issues, divergence: snapshot.divergence })
 }
+
+#[cfg(test)]
+mod tests;
