@@ -82,12 +82,13 @@ pub(crate) fn reply(name: &str, outcome: Outcome) -> Result<Reply, Failure> {
                 notes: Vec::new(),
             };
             let lines = story(&plan, &refs);
-            Ok(Reply::named(name, document, lines.iter().map(|line| format!("{line}\n")).collect::<String>()))
+            let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+            Ok(Reply::named(name, document, text).story())
         }
         Outcome::Nothing { plan } => {
             let kept: String =
                 plan.kept.iter().map(|kept| format!("kept {} ({})\n", kept.branch, kept.reason)).collect();
-            Ok(Reply::named(name, nothing(&plan), kept).note("nothing to do"))
+            Ok(Reply::named(name, nothing(&plan), kept).story().note("nothing to do"))
         }
         Outcome::Planned { plan } => {
             let text: String = plan.preview().iter().map(|line| format!("{line}\n")).collect();

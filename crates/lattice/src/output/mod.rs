@@ -65,12 +65,19 @@ impl<T: Serialize> Fields for T {
     }
 }
 
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum TextKind {
+    Data,
+    Story,
+}
+
 /// What a command has to say.
 pub(crate) struct Reply {
     command: String,
     fields: Box<dyn Fields>,
-    /// Data, for stdout.
+    /// For stdout: data that was asked for, or the story of what was done.
     pub(crate) text: String,
+    kind: TextKind,
     /// Remarks, for stderr.
     pub(crate) notes: Vec<String>,
     pub(crate) code: Code,
@@ -87,6 +94,7 @@ impl Reply {
             command: command.to_owned(),
             fields: Box::new(document),
             text: text.into(),
+            kind: TextKind::Data,
             notes: Vec::new(),
             code: Code::Done,
         }
@@ -104,6 +112,13 @@ impl Reply {
         let mut fields = self.fields.value();
         fields[name] = value;
         self.fields = Box::new(fields);
+        self
+    }
+
+    /// States that the text only tells what was done; `--quiet` leaves it out.
+    #[must_use]
+    pub(crate) fn story(mut self) -> Self {
+        self.kind = TextKind::Story;
         self
     }
 
@@ -144,7 +159,9 @@ pub(crate) fn show(app: &App, result: Result<Reply, Failure>) -> Code {
             reply.code
         }
         (Ok(reply), Format::Human) => {
-            out(&visible(&reply.text));
+            if reply.kind == TextKind::Data || app.noise == Noise::Normal {
+                out(&visible(&reply.text));
+            }
             if app.noise == Noise::Normal {
                 reply.notes.iter().for_each(|note| err(&format!("{note}\n")));
             }

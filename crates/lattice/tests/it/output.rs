@@ -340,3 +340,14 @@ fn a_refusal_is_readable() {
     "#]]
     .assert_eq(&lattice(&repo).args(["restack", "a"]).fails(1).snapshot());
 }
+
+#[test]
+fn quiet_leaves_out_the_story_and_keeps_the_data() {
+    let repo = TestRepo::draw("main <- api*");
+    let frozen = lattice(&repo).args(["-q", "freeze"]).ok();
+    assert_eq!((frozen.stdout.as_str(), frozen.stderr.as_str()), ("", ""), "what was done is not data");
+    let log = lattice(&repo).args(["-q", "log"]).ok();
+    assert!(log.stdout.contains("api") && log.stderr.is_empty(), "what was asked for is printed:\n{}", log.stdout);
+    let planned = lattice(&repo).args(["-q", "unfreeze", "--dry-run"]).ok();
+    assert!(planned.stdout.contains("api"), "a plan was asked for");
+}
