@@ -15,7 +15,7 @@ pub(super) fn issues(snapshot: &Snapshot) -> Vec<Issue> {
             let issue = Issue::new(
                 IssueKind::ConfigMissing,
                 "Lattice is not set up here: no trunk is configured",
-                evidence([]),
+                evidence([("absent", "lattice/config.toml".to_owned())]),
             );
             issues.push(with_trunks(issue, snapshot, OldFile::Recorded));
         }
@@ -61,7 +61,8 @@ fn unknown_key(key: &str) -> Issue {
 
 fn missing_trunk(snapshot: &Snapshot) -> Option<Issue> {
     let Some(trunk) = &snapshot.settings.trunk else {
-        let issue = Issue::new(IssueKind::ConfigMissing, "the configuration names no trunk", evidence([]));
+        let facts = evidence([("absent", "trunk.branch".to_owned())]);
+        let issue = Issue::new(IssueKind::ConfigMissing, "the configuration names no trunk", facts);
         return Some(with_trunks(issue, snapshot, OldFile::Recorded));
     };
     if snapshot.branches.contains_key(trunk) {

@@ -93,7 +93,8 @@ fn a_configured_explainer_adds_to_the_baseline_and_replaces_nothing() {
     assert_eq!(text(&document["issue"]["explanation"]["baseline"]), plain, "{document:#}");
 }
 
-// proves: ST-9.2-4, ST-9.2-1
+// proves: ST-9.2-4
+// proves partly: ST-9.2-1 — a timeout ends it, but the deterministic text is printed afterwards, with the rest
 #[test]
 fn an_explainer_that_hangs_fails_or_is_missing_costs_only_its_text() {
     let healthy = explained_by("true");
@@ -183,6 +184,25 @@ fn no_explainer_is_called_by_a_command_that_decides() {
     }
     lattice(&repo).args(["doctor", "--explain"]).run();
     assert!(called.exists(), "the explainer of this test works");
+}
+
+// proves: ST-9.1-2
+#[test]
+fn an_explainer_may_ask_the_network() {
+    let server = std::net::TcpListener::bind("127.0.0.1:0").expect("there is a free port");
+    let port = server.local_addr().expect("it is bound").port();
+    let repo = explained_by("true");
+    let id = text(&issue(&report(&repo), "cycle")["id"]).to_owned();
+    let command = serde_json::json!(["bash", "-c", format!("exec 3<>/dev/tcp/127.0.0.1/{port}; cat <&3")]);
+    repo.write_config(&format!("[trunk]\nbranch = \"main\"\n[explain]\ncommand = {command}\n"));
+    let answers = std::thread::spawn(move || {
+        use std::io::Write as _;
+        let (mut caller, _) = server.accept().expect("the explainer calls");
+        caller.write_all(b"from afar").expect("it listens");
+    });
+    let output = lattice(&repo).args(["explain", &id]).ok();
+    answers.join().expect("the server answered");
+    assert!(output.stdout.contains("from afar"), "{}", output.snapshot());
 }
 
 fn dumped(repo: &TestRepo) -> (PathBuf, String) {

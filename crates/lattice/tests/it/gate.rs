@@ -84,6 +84,7 @@ fn every_command_refuses_in_every_state_that_lacks_what_it_requires() {
 }
 
 // proves: ST-5.3-2, ST-5.1-2
+// proves partly: ST-0-5 — changes by plain git; pushes and other clients belong to the fuzz harness
 #[test]
 fn log_works_in_every_state() {
     for state in states::ALL {
@@ -174,6 +175,25 @@ fn a_gated_command_lists_only_what_blocks_it() {
     let freeze = lattice(&repo).args(["freeze", "a"]).json();
     let both = ["metadata-unreadable", "stale-lock"].map(str::to_owned);
     assert_eq!(kinds(&freeze), both.into(), "freeze needs both, and no warning is among them");
+}
+
+#[test]
+fn an_index_that_cannot_be_read_is_never_taken_for_a_clean_one() {
+    let repo = TestRepo::draw("main <- a*");
+    let index = repo.git_dir().join("index");
+    std::fs::write(&index, b"DIRC\0\0\0\x02garbage").expect("it can be written");
+    let before = (repo.branch_refs(), repo.metadata_refs());
+    issue(&report(&repo), "working-copy-unknown");
+    for args in [&["create", "x", "-m", "x"][..], &["modify", "-m", "x"], &["create", "x", "-a", "-m", "x"]] {
+        let answer = lattice(&repo).args(args).json();
+        assert_eq!(answer["issues"][0]["kind"], "working-copy-unknown", "{args:?}: {answer:#}");
+    }
+    for args in [&["restack"][..], &["checkout", "main"], &["move", "--source", "a", "--onto", "main"]] {
+        let output = lattice(&repo).args(args).run();
+        assert!(matches!(output.code, Some(0 | 1)), "{args:?}:\n{}", output.snapshot());
+    }
+    assert_eq!((repo.branch_refs(), repo.metadata_refs()), before, "no ref moves");
+    assert_eq!(std::fs::read(&index).expect("it is there"), b"DIRC\0\0\0\x02garbage", "the file is left alone");
 }
 
 // proves: ST-5.2-8

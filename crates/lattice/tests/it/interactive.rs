@@ -98,7 +98,7 @@ fn no_an_empty_line_and_the_end_of_input_change_nothing() {
     assert_same(&before, &repo.state());
 }
 
-// proves: ST-8.3-1
+// proves: ST-8.3-1, ST-14.2-3
 #[test]
 fn both_modes_show_the_same_issues_fixes_and_previews() {
     for state in states::ALL {
@@ -111,7 +111,9 @@ fn both_modes_show_the_same_issues_fixes_and_previews() {
         let expected = issue(&found, state.kind);
         assert!(output.stdout.contains(text(&expected["id"])), "{}:\n{}", state.name, output.snapshot());
         for fix in list(&expected["fixes"]) {
-            let lines = list(&fix["preview"]).iter().chain([&fix["id"]]);
+            // What only the user can do has no id to choose it by.
+            let named = if fix["user_action"].is_null() { &fix["id"] } else { &fix["user_action"] };
+            let lines = list(&fix["preview"]).iter().chain([named]);
             for line in lines {
                 assert!(output.stdout.contains(text(line)), "{line} of {}:\n{}", state.name, output.snapshot());
             }
