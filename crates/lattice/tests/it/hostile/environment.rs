@@ -115,6 +115,51 @@ fn f14_the_language_of_the_user_changes_no_decision() {
     }
 }
 
+/// A repository in which the trunk has moved on, so that a restack has something to do.
+fn advanced() -> TestRepo {
+    let repo = TestRepo::draw("main* <- a <- b");
+    repo.commit_file("new", "x\n", "advance");
+    repo
+}
+
+fn with_hook(name: &str, script: &str) -> TestRepo {
+    let repo = advanced();
+    let hook = repo.common_dir().join("hooks").join(name);
+    fs::create_dir_all(hook.parent().expect("it has a directory")).expect("it can be made");
+    fs::write(&hook, format!("#!/bin/sh\n{script}\n")).expect("it can be written");
+    fs::set_permissions(&hook, fs::Permissions::from_mode(0o755)).expect("it is ours");
+    repo
+}
+
+// proves: ST-10.1-4
+#[test]
+fn f14_each_kind_of_failure_has_a_name_of_its_own_in_every_language() {
+    let german = |repo: &TestRepo| lattice(repo).env("LANG", "de_DE.UTF-8").env("LANGUAGE", "de").arg("--json");
+    let code = |output: lattice_testkit::Output| output.json()["error"]["code"].as_str().unwrap_or_default().to_owned();
+    let repo = advanced();
+    assert_eq!(code(german(&repo).cwd("/").arg("log").run()), "not-a-repository");
+    assert_eq!(code(german(&repo).args(["info", "nowhere"]).run()), "no-such-branch");
+    assert_eq!(code(german(&repo).env("LATTICE_GIT", "/nowhere/git").arg("log").run()), "git-missing");
+    let mut wrapper = GitWrapper::new(&repo);
+    // After the plan is made and checked, someone else moves a branch.
+    wrapper.on("unpack-objects", 1, Action::Run("\"$REAL_GIT\" update-ref refs/heads/a main".to_owned()));
+    assert_eq!(code(german(&repo).wrapper(&wrapper).arg("restack").run()), "ref-moved");
+    let conflicts = crate::doctor::states::conflict();
+    assert_eq!(code(german(&conflicts).arg("restack").run()), "conflict");
+    let refusing = with_hook("pre-commit", "exit 1");
+    refusing.write("staged", "x\n");
+    refusing.git(&["add", "staged"]);
+    assert_eq!(code(german(&refusing).args(["create", "c", "-m", "x"]).run()), "hook-refused");
+    let busy = advanced();
+    busy.write_config("[trunk]\nbranch = \"main\"\n[lock]\ntimeout_ms = 1\n");
+    let held = shell(&busy, "mkdir -p .git/lattice; flock .git/lattice/lock \"$LT\" --json restack");
+    let answer: Value = serde_json::from_slice(&held.stdout).expect("one document");
+    assert_eq!(answer["error"]["code"], "locked", "{answer:#}");
+    let mut dying = GitWrapper::new(&busy);
+    dying.on("for-each-ref", 1, Action::KillSelf);
+    assert_eq!(code(german(&busy).wrapper(&dying).arg("log").run()), "git-killed");
+}
+
 fn shell(repo: &TestRepo, script: &str) -> std::process::Output {
     let mut command = Command::new("bash");
     repo.sandbox().apply(&mut command);
