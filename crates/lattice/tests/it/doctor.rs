@@ -55,12 +55,11 @@ pub(crate) fn fix_named(report: &Value, name: &str) -> String {
     found[0].to_owned()
 }
 
-/// Issue ids, fix ids and previews: all that a user bases a choice on.
-fn offered(report: &Value) -> Vec<(String, String, Vec<(String, Value)>)> {
-    let fixes = |issue: &Value| -> Vec<_> {
-        list(&issue["fixes"]).iter().map(|fix| (text(&fix["id"]).to_owned(), fix["preview"].clone())).collect()
-    };
-    let one = |issue: &Value| (text(&issue["id"]).to_owned(), text(&issue["severity"]).to_owned(), fixes(issue));
+/// Issue ids, severities, fix ids and previews: all that a user bases a choice on.
+fn offered(report: &Value) -> Vec<[Value; 3]> {
+    let fix = |fix: &Value| serde_json::json!([fix["id"], fix["preview"]]);
+    let fixes = |issue: &Value| list(&issue["fixes"]).iter().map(fix).collect::<Vec<_>>();
+    let one = |issue: &Value| [issue["id"].clone(), issue["severity"].clone(), fixes(issue).into()];
     list(&report["issues"]).iter().map(one).collect()
 }
 

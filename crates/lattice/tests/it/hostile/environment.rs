@@ -96,7 +96,8 @@ fn f13_the_order_of_operations_does_not_depend_on_the_clock() {
 
 #[test]
 fn f14_the_language_of_the_user_changes_no_decision() {
-    let cases: [(fn() -> TestRepo, &[&str]); 4] = [
+    type Case<'a> = (fn() -> TestRepo, &'a [&'a str]);
+    let cases: [Case<'_>; 4] = [
         (stack, &["log"]),
         (crate::doctor::states::conflict, &["restack"]),
         (|| recorded(|repo| repo.set_metadata_raw("b", b"{}")), &["doctor"]),
