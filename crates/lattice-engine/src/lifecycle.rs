@@ -1,7 +1,7 @@
 //! The law: scan, gate, plan, execute, verify, record.
 
 use lattice_model::event::{Detail, Origin, RefChange};
-use lattice_model::gate::{Command, Gate, ReadyContext, Refusal, RepairBundle, gate};
+use lattice_model::gate::{Command, Gate, ReadyContext, Refusal, RepairBundle, gate, in_progress};
 use lattice_model::id::{ContentDigest, OpId};
 use lattice_model::plan::Plan;
 use lattice_model::snapshot::Snapshot;
@@ -106,7 +106,14 @@ impl Engine {
         snapshot: Snapshot,
         build: impl FnOnce(&Self, &Snapshot) -> Result<C, Refusal>,
     ) -> Result<Decision<C>, EngineError> {
-        let request = build(self, &snapshot)?;
+        let request = match build(self, &snapshot) {
+            Ok(request) => request,
+            // What cannot even be asked for is still told first that an operation waits.
+            Err(refusal) => match in_progress::<C>(&snapshot) {
+                Some(bundle) => return Ok(Decision::Tell(Outcome::Gated(bundle))),
+                None => return Err(refusal.into()),
+            },
+        };
         let ready = match gate(snapshot, &request) {
             Gate::Repair(bundle) => {
                 let missing: Vec<_> = bundle.missing.iter().map(ToString::to_string).collect();

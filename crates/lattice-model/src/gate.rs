@@ -92,6 +92,15 @@ impl Refusal {
     }
 }
 
+/// What blocks every change while an operation is in progress.
+pub fn in_progress<C: Command>(snapshot: &Snapshot) -> Option<RepairBundle> {
+    let blocks = |issue: &Issue| issue.kind.removes() == Some(Capability::NoLatticeOpInProgress);
+    let issues: Vec<_> = doctor::diagnose(snapshot).into_iter().filter(blocks).collect();
+    let missing = BTreeSet::from([Capability::NoLatticeOpInProgress]);
+    let divergence = snapshot.divergence.clone();
+    (!issues.is_empty()).then_some(RepairBundle { command: C::NAME, missing, issues, divergence })
+}
+
 /// Checks what `command` requires against what `snapshot` proves.
 pub fn gate<C: Command>(snapshot: Snapshot, command: &C) -> Gate<C> {
     let required = |issue: &Issue| issue.kind.removes().filter(|removed| C::REQUIRES.contains(removed));

@@ -86,6 +86,26 @@ pub(crate) fn read(path: &Path, limit: u64) -> Result<Option<Vec<u8>>, ReadError
     Ok(Some(content))
 }
 
+/// Removes the empty files that a power cut leaves in the place of objects that were not flushed.
+///
+/// Git takes such a file for the object and would not write it again.
+pub(crate) fn remove_empty_objects(objects: &Path) -> io::Result<()> {
+    for folder in fs::read_dir(objects)? {
+        let folder = folder?;
+        if folder.file_name().len() != 2 {
+            continue;
+        }
+        for object in fs::read_dir(folder.path())? {
+            let object = object?;
+            let found = object.metadata()?;
+            if found.is_file() && found.len() == 0 {
+                fs::remove_file(object.path())?;
+            }
+        }
+    }
+    Ok(())
+}
+
 /// Flushes everything that was written to the file system of `folder`, Git's objects and refs included.
 pub(crate) fn sync_file_system(folder: &Path) -> io::Result<()> {
     let folder = File::open(folder)?;

@@ -11,7 +11,7 @@ use lattice_model::name::{BranchName, RefName};
 use lattice_model::settings::Settings;
 use lattice_model::snapshot::{
     Completeness, ConfigReading, Context, Divergence, Head, Holder, LedgerReading, MetadataProblem, MetadataReading,
-    OpStateReading, Recorded, Snapshot, UnusableRef, WorkingCopy,
+    OpState, OpStateReading, Recorded, Snapshot, UnusableRef, WorkingCopy,
 };
 use lattice_model::time::Timestamp;
 
@@ -221,10 +221,23 @@ impl Repo {
             Ok(Some(bytes)) => {
                 let holder = if lock::is_held(&self.lock_path()) { Holder::Alive } else { Holder::Gone };
                 match format::op_state::parse(&bytes, holder) {
-                    Ok(state) => OpStateReading::Present(state),
+                    Ok(state) => self.usable(state).map_or_else(damaged, OpStateReading::Present),
                     Err(error) => damaged(error.to_string()),
                 }
             }
+        }
+    }
+
+    /// A marker whose operation nobody can finish or give up is as good as a damaged one.
+    fn usable(&self, state: OpState) -> Result<OpState, String> {
+        if !state.origin_git_dir.exists() {
+            return Err(format!("the worktree of {} is gone", state.origin_git_dir.display()));
+        }
+        match self.read_journal(&state) {
+            Ok(_) => Ok(state),
+            // The marker goes before the journal does: if it is gone, the operation ended while we looked.
+            Err(_) if !self.op_state_path().exists() => Ok(state),
+            Err(error) => Err(error.to_string()),
         }
     }
 

@@ -74,10 +74,12 @@ impl Repo {
             return Err(ExecuteError::WrongWorktree { path });
         }
         let journal = self.read_journal(&state)?;
+        let objects = self.paths.common_dir.join("objects");
+        durable::remove_empty_objects(&objects).map_err(super::error::io_error("look through the objects"))?;
         Ok(Executor::new(self, journal, settings.clone(), now.clone()))
     }
 
-    fn read_journal(&self, state: &OpState) -> Result<format::journal::Journal, ExecuteError> {
+    pub(crate) fn read_journal(&self, state: &OpState) -> Result<format::journal::Journal, ExecuteError> {
         let unusable = |reason: String| ExecuteError::JournalUnusable { reason };
         let path = self.lattice_dir().join("ops").join(format!("{}.json", state.op));
         let bytes = durable::read(&path, format::journal::SIZE_LIMIT).map_err(|error| unusable(error.to_string()))?;

@@ -20,9 +20,10 @@ struct Change {
 }
 
 /// What is at a path now.
-#[derive(PartialEq, Eq)]
 enum Found {
     Nothing,
+    /// A file without content, as a power cut leaves it. Nothing is lost with it.
+    Empty,
     /// A file or link that Git would store under this id.
     Blob(Oid),
     /// A folder, or something in the place of a folder. Never ours to remove.
@@ -78,8 +79,12 @@ impl Git {
     }
 
     fn is_untouched(&self, top: &Path, change: &Change, hex_len: usize) -> Result<bool, GitError> {
-        let found = self.found(top, &change.path, hex_len)?;
-        Ok(found == change.old.map_or(Found::Nothing, Found::Blob))
+        Ok(match self.found(top, &change.path, hex_len)? {
+            Found::Nothing => change.old.is_none(),
+            Found::Empty => true,
+            Found::Blob(found) => Some(found) == change.old,
+            Found::Other => false,
+        })
     }
 
     fn found(&self, top: &Path, path: &Path, hex_len: usize) -> Result<Found, GitError> {
@@ -102,6 +107,9 @@ impl Git {
         }
         if !found.is_file() {
             return Ok(Found::Other);
+        }
+        if found.len() == 0 {
+            return Ok(Found::Empty);
         }
         // Git applies the filters of the path, such as those for line ends.
         let hashed = self.call("hash-object").arg("--").arg(path).run()?;

@@ -191,6 +191,11 @@ impl Call<'_> {
             // Newer versions move the refs themselves unless they are told to print.
             command.args(["-c", "replay.refAction=print"]);
         }
+        if matches!(self.command, "update-ref" | "symbolic-ref") {
+            // Else a power cut leaves empty files in the place of refs. Their content only has to be
+            // on its way before their names are; what was done is flushed as a whole at the end.
+            command.args(["-c", "core.fsync=reference", "-c", "core.fsyncMethod=writeout-only"]);
+        }
         command.arg(self.command).args(&self.arguments);
         command.envs(self.variables.iter().map(|(name, value)| (name, value)));
         command

@@ -1,1 +1,131 @@
-//! Tests of gits.
+//! Every path that rewrites commits, with every git of this machine.
+
+use std::os::unix::fs::PermissionsExt as _;
+
+use lattice_testkit::{Setup, TestRepo, assert_same, git_versions};
+
+use crate::lattice;
+
+#[track_caller]
+fn each_git(check: impl Fn(&Setup)) {
+    for git in git_versions::gits() {
+        check(&Setup::default().git(&git));
+    }
+}
+
+/// The trunk goes on; `disputed` is a file that it takes over.
+fn advance(repo: &TestRepo, file: &str) {
+    let current = repo.git(&["symbolic-ref", "--short", "HEAD"]);
+    repo.git(&["checkout", "--quiet", "main"]);
+    repo.commit_file(file, "the trunk's own\n", "trunk goes on");
+    repo.git(&["checkout", "--quiet", &current]);
+}
+
+/// Subjects of a branch above its parent.
+fn own(repo: &TestRepo, parent: &str, branch: &str) -> String {
+    assert_eq!(repo.git(&["merge-base", parent, branch]), repo.rev(parent), "{branch} stands on {parent}");
+    repo.git(&["log", "--format=%an %s", &format!("{parent}..{branch}")])
+}
+
+#[test]
+fn every_rewriting_command_works_and_is_undone_with_every_git() {
+    let commands: [&[&str]; 6] = [
+        &["restack"],
+        &["modify", "-a"],
+        &["modify", "-a", "-c", "-m", "more"],
+        &["create", "new", "-a", "-m", "new", "--insert"],
+        &["move", "--onto", "db"],
+        &["modify", "-a", "--into", "api"],
+    ];
+    each_git(|setup| {
+        for args in commands {
+            let repo = setup.draw("main <- api(2) <- ui(3)* <- top; ui <- docs; main <- db");
+            if args[0] == "restack" {
+                advance(&repo, "README");
+            } else {
+                repo.write("README", "edited\n");
+            }
+            if args[0] == "move" {
+                repo.git(&["checkout", "--quiet", "README"]);
+            }
+            let before = repo.state();
+            lattice(&repo).args(args).ok();
+            lattice(&repo).args(["verify", "--full"]).ok();
+            let parent = if args.contains(&"--insert") { "new" } else { "ui" };
+            assert_eq!(own(&repo, parent, "top"), "Ada Tester top 1", "{args:?}");
+            assert_eq!(own(&repo, parent, "docs"), "Ada Tester docs 1", "{args:?}");
+            assert_eq!(repo.git(&["status", "--porcelain"]), "", "{args:?}");
+            lattice(&repo).arg("undo").ok();
+            assert_same(&before, &repo.state());
+        }
+    });
+}
+
+#[test]
+fn conflicts_are_continued_and_given_up_with_every_git() {
+    each_git(|setup| {
+        let repo = setup.draw("main <- api(2) <- ui(2) <- top*");
+        advance(&repo, "ui.txt");
+        let before = repo.state();
+        lattice(&repo).arg("restack").fails(4);
+        lattice(&repo).arg("abort").ok();
+        assert_same(&before, &repo.state());
+        lattice(&repo).arg("restack").fails(4);
+        repo.write("ui.txt", "resolved\n");
+        // The second commit of the branch changes the same file once more.
+        lattice(&repo).args(["continue", "-a"]).fails(4);
+        repo.write("ui.txt", "resolved twice\n");
+        lattice(&repo).args(["continue", "-a"]).ok();
+        assert_eq!(own(&repo, "api", "ui"), "Ada Tester ui 2\nAda Tester ui 1");
+        assert_eq!(repo.git(&["show", "top:ui.txt"]), "resolved twice");
+        lattice(&repo).args(["verify", "--full"]).ok();
+        lattice(&repo).arg("undo").ok();
+        assert_same(&before, &repo.state());
+    });
+}
+
+#[test]
+fn author_date_and_message_survive_with_every_git() {
+    each_git(|setup| {
+        let repo = setup.draw("main <- api*");
+        repo.write("latin", "x\n");
+        repo.git(&["add", "latin"]);
+        let author = "--author=Somebody Else <else@example.invalid>";
+        let date = "--date=2001-02-03T04:05:06+0700";
+        let message = "gr\u{fc}\u{df}e\n\nbody\n\n# no comment";
+        repo.git(&["commit", "-q", author, date, "--cleanup=verbatim", "-m", message]);
+        let read = |repo: &TestRepo| repo.git(&["log", "-1", "--format=%an <%ae> %aI%n%B", "api"]);
+        let before = read(&repo);
+        assert!(before.contains("2001-02-03T04:05:06+07:00\ngr\u{fc}\u{df}e"), "{before}");
+        advance(&repo, "README");
+        lattice(&repo).arg("restack").ok();
+        assert_eq!(read(&repo), before, "only place and committer change");
+        repo.write("more", "x\n");
+        lattice(&repo).args(["modify", "-a"]).ok();
+        assert_eq!(read(&repo), before, "an amended commit keeps them too");
+    });
+}
+
+#[test]
+fn a_git_that_moves_refs_itself_is_noticed_and_no_success_is_claimed() {
+    // From 2.53 on `git replay` does this unless it is told to print.
+    let repo = TestRepo::draw("main <- api <- ui*");
+    advance(&repo, "README");
+    let git = repo.sandbox().root().join("git-2.53");
+    let real = git_versions::first_in_path();
+    let script = format!(
+        "#!/bin/sh\ncase \" $* \" in *\" replay \"*)\nout=$({real} \"$@\") || exit $?\n\
+         printf '%s\\n' \"$out\" | {real} \"$1\" \"$2\" update-ref --stdin; exit 0;; esac\nexec {real} \"$@\"\n",
+        real = real.display()
+    );
+    std::io::Write::write_all(&mut std::fs::File::create(&git).expect("the sandbox can be written"), script.as_bytes())
+        .expect("there is space");
+    std::fs::set_permissions(&git, std::fs::Permissions::from_mode(0o755)).expect("the script is ours");
+    let output = lattice(&repo).args(["--json", "restack"]).env("LATTICE_GIT", &git).fails(1).json();
+    assert_eq!(output["error"]["code"], "git-moved-refs", "{output}");
+    let told = output.to_string();
+    assert!(told.contains("refs/heads/api") && told.contains("refs/heads/ui"), "the refs are named: {told}");
+    let events: Vec<_> = repo.ledger().into_iter().map(|event| event["event"].clone()).collect();
+    assert!(!events.contains(&"Committed".into()), "nothing is recorded as done: {events:?}");
+    assert!(!repo.op_state_path().exists(), "and nothing is in progress");
+}
