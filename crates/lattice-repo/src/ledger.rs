@@ -219,16 +219,39 @@ impl Repo {
     pub fn events(&self, limit: Option<usize>) -> Result<Vec<LedgerEntry>, GitError> {
         let listing = self.git.list_refs(&[LEDGER])?;
         let Some(tip) = listing.refs.first().map(|listed| listed.oid) else { return Ok(Vec::new()) };
-        let records = self.git.messages(tip, limit)?;
-        Ok(records
-            .into_iter()
-            .map(|record| {
-                let event = match record.parents {
-                    0 | 1 => format::event::parse(&record.message).map_err(|error| error.to_string()),
-                    _ => Err("it is a merge".to_owned()),
-                };
-                (record.commit, event)
-            })
-            .collect())
+        match self.git.messages(tip, limit) {
+            Ok(records) if !records.is_empty() => {
+                Ok(records.into_iter().map(|record| entry(record.commit, record.parents, &record.message)).collect())
+            }
+            // Git has nothing to say of what is no commit, and fails where an object is missing.
+            Ok(_) | Err(_) => self.events_one_by_one(tip, limit),
+        }
     }
+
+    /// The events down to the first record that is not there, and a word on that one.
+    fn events_one_by_one(&self, tip: Oid, limit: Option<usize>) -> Result<Vec<LedgerEntry>, GitError> {
+        let mut entries = Vec::new();
+        let mut next = Some(tip);
+        while let Some(commit) = next.filter(|_| limit.is_none_or(|limit| entries.len() < limit)) {
+            match self.read_record(commit)? {
+                Ok(raw) => {
+                    entries.push(entry(commit, raw.parents.len(), &raw.message));
+                    next = raw.parents.first().copied();
+                }
+                Err(reason) => {
+                    entries.push((commit, Err(reason.to_owned())));
+                    next = None;
+                }
+            }
+        }
+        Ok(entries)
+    }
+}
+
+fn entry(commit: Oid, parents: usize, message: &[u8]) -> LedgerEntry {
+    let event = match parents {
+        0 | 1 => format::event::parse(message).map_err(|error| error.to_string()),
+        _ => Err("it is a merge".to_owned()),
+    };
+    (commit, event)
 }

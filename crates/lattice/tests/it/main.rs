@@ -17,6 +17,7 @@ mod info;
 mod init;
 mod interactive;
 mod kill;
+mod ledger;
 mod lifecycle;
 mod log;
 mod metadata;
