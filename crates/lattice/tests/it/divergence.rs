@@ -113,6 +113,17 @@ fn a_command_that_changes_something_records_what_it_found_before_what_it_intends
 }
 
 #[test]
+fn twenty_readers_at_once_leave_one_record_and_none_complains() {
+    let repo = recorded(|repo| drop(advance(repo, "a")));
+    let running: Vec<_> = (0..20).map(|_| lattice(&repo).arg("log").spawn()).collect();
+    for output in running.into_iter().map(lattice_testkit::cli::Running::wait) {
+        assert_eq!(output.code, Some(0), "divergence is no failure:\n{}", output.snapshot());
+        assert!(!output.stderr.contains("recorded"), "who came second has nothing to add:\n{}", output.snapshot());
+    }
+    assert_eq!(count(&repo, "DivergenceObserved"), 1, "one change is one record, however many looked");
+}
+
+#[test]
 fn what_lattice_itself_has_under_way_is_no_divergence() {
     let repo = paused();
     let records = repo.ledger().len();
