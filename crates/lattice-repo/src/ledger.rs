@@ -17,10 +17,14 @@ pub(crate) const LEDGER: &str = "refs/lattice/event-log";
 /// How often a divergence may be reported anew before the oldest report is forgotten.
 const OBSERVED_LIMIT: usize = 16;
 
+/// How often others may be faster before evidence is given up.
+const EVIDENCE_ATTEMPTS: usize = 5;
+
 /// An event with the commit that holds it; `Err` says why a record cannot be read.
 pub type LedgerEntry = (Oid, Result<Event, String>);
 
 /// What a new event carries that the chain does not determine.
+#[derive(Clone)]
 pub(crate) struct NewEvent {
     pub(crate) category: Category,
     pub(crate) op: OpId,
@@ -124,13 +128,16 @@ impl Repo {
         op: OpId,
         now: &Timestamp,
     ) -> Result<(), GitError> {
-        let (Some(divergence), LedgerReading::Tip { event, .. }) = (&snapshot.divergence, &snapshot.ledger) else {
-            return Ok(());
+        let Some(divergence) = &snapshot.divergence else { return Ok(()) };
+        // Whoever was faster saw the same, or has settled it with an operation.
+        let due = |tip: &LedgerReading| match tip {
+            LedgerReading::Tip { event, .. } => {
+                event.committed.as_ref() == Some(&divergence.prior) && !event.observed.contains(&divergence.current)
+            }
+            LedgerReading::Absent | LedgerReading::Damaged { .. } => false,
         };
-        if event.observed.contains(&divergence.current) {
-            return Ok(());
-        }
-        self.append(
+        self.append_while(
+            due,
             &snapshot.ledger,
             NewEvent {
                 category: Category::DivergenceObserved,
@@ -156,10 +163,14 @@ impl Repo {
         now: &Timestamp,
     ) -> Result<(), GitError> {
         let repeats = |last: &Event| last.category == Category::DoctorProposed && last.detail == detail;
-        if last_event(&snapshot.ledger).is_some_and(repeats) {
-            return Ok(());
-        }
-        self.append(
+        let due = |tip: &LedgerReading| match tip {
+            LedgerReading::Absent => true,
+            LedgerReading::Tip { event, .. } => !repeats(event),
+            // A record on top of a damaged one would hide the damage.
+            LedgerReading::Damaged { .. } => false,
+        };
+        self.append_while(
+            due,
             &snapshot.ledger,
             NewEvent {
                 category: Category::DoctorProposed,
@@ -171,13 +182,37 @@ impl Repo {
                 before: snapshot.fingerprint.clone(),
                 after: None,
                 plan: None,
-                detail,
+                detail: detail.clone(),
             },
         )
     }
 
-    /// Appends one event to the tip that was read. Whoever lost a race has nothing to add:
-    /// the winner saw the same repository.
+    /// Appends one event after whatever others append meanwhile, as long as it is `due` there.
+    pub(crate) fn append_while(
+        &self,
+        due: impl Fn(&LedgerReading) -> bool,
+        tip: &LedgerReading,
+        event: NewEvent,
+    ) -> Result<(), GitError> {
+        let mut tip = tip.clone();
+        let mut unmoved = 0;
+        for attempt in 1.. {
+            if !due(&tip) {
+                return Ok(());
+            }
+            let Err(error) = self.append(&tip, event.clone()) else { return Ok(()) };
+            let now = self.ledger_tip()?;
+            // Who holds the lock for long may still be about to write; who never does is no rival.
+            unmoved = if tip_of(&now) == tip_of(&tip) { unmoved + 1 } else { 0 };
+            if unmoved > 1 || attempt == EVIDENCE_ATTEMPTS {
+                return Err(error);
+            }
+            tip = now;
+        }
+        Ok(())
+    }
+
+    /// Appends one event to the tip that was read.
     pub(crate) fn append(&self, tip: &LedgerReading, event: NewEvent) -> Result<(), GitError> {
         self.append_with_tree(tip, None, event)
     }
@@ -219,16 +254,39 @@ impl Repo {
     pub fn events(&self, limit: Option<usize>) -> Result<Vec<LedgerEntry>, GitError> {
         let listing = self.git.list_refs(&[LEDGER])?;
         let Some(tip) = listing.refs.first().map(|listed| listed.oid) else { return Ok(Vec::new()) };
-        let records = self.git.messages(tip, limit)?;
-        Ok(records
-            .into_iter()
-            .map(|record| {
-                let event = match record.parents {
-                    0 | 1 => format::event::parse(&record.message).map_err(|error| error.to_string()),
-                    _ => Err("it is a merge".to_owned()),
-                };
-                (record.commit, event)
-            })
-            .collect())
+        match self.git.messages(tip, limit) {
+            Ok(records) if !records.is_empty() => {
+                Ok(records.into_iter().map(|record| entry(record.commit, record.parents, &record.message)).collect())
+            }
+            // Git has nothing to say of what is no commit, and fails where an object is missing.
+            Ok(_) | Err(_) => self.events_one_by_one(tip, limit),
+        }
     }
+
+    /// The events down to the first record that is not there, and a word on that one.
+    fn events_one_by_one(&self, tip: Oid, limit: Option<usize>) -> Result<Vec<LedgerEntry>, GitError> {
+        let mut entries = Vec::new();
+        let mut next = Some(tip);
+        while let Some(commit) = next.filter(|_| limit.is_none_or(|limit| entries.len() < limit)) {
+            match self.read_record(commit)? {
+                Ok(raw) => {
+                    entries.push(entry(commit, raw.parents.len(), &raw.message));
+                    next = raw.parents.first().copied();
+                }
+                Err(reason) => {
+                    entries.push((commit, Err(reason.to_owned())));
+                    next = None;
+                }
+            }
+        }
+        Ok(entries)
+    }
+}
+
+fn entry(commit: Oid, parents: usize, message: &[u8]) -> LedgerEntry {
+    let event = match parents {
+        0 | 1 => format::event::parse(message).map_err(|error| error.to_string()),
+        _ => Err("it is a merge".to_owned()),
+    };
+    (commit, event)
 }

@@ -255,17 +255,11 @@ impl Repo {
 
     pub(crate) fn read_ledger_tip(&self, tip: Option<Oid>) -> Result<LedgerReading, GitError> {
         let Some(commit) = tip else { return Ok(LedgerReading::Absent) };
-        let info = self.with_objects(|objects| objects.info(&[commit.to_string()]))?.pop().flatten();
-        // A blob may have the text of a commit, and be of any size.
-        let is_commit = info.as_ref().is_none_or(|info| info.kind == "commit" && info.size <= RECORD_LIMIT);
-        if !is_commit {
-            let reason = "it is no commit of a sensible size".to_owned();
-            return Ok(LedgerReading::Damaged { commit, below: None, reason });
-        }
-        let bytes = self.with_objects(|objects| objects.contents(&[commit.to_string()]))?.pop().flatten();
         let damaged = |reason: &str, below| Ok(LedgerReading::Damaged { commit, below, reason: reason.to_owned() });
-        let Some(bytes) = bytes else { return damaged("the object is missing", None) };
-        let Some(raw) = RawCommit::parse(&bytes) else { return damaged("it is no commit", None) };
+        let raw = match self.read_record(commit)? {
+            Ok(raw) => raw,
+            Err(reason) => return damaged(reason, None),
+        };
         if raw.parents.len() > 1 {
             return damaged("it is a merge", Some(commit));
         }
@@ -273,6 +267,20 @@ impl Repo {
             Ok(event) => Ok(LedgerReading::Tip { commit, tree: raw.tree, event: Box::new(event) }),
             Err(error) => damaged(&error.to_string(), Some(commit)),
         }
+    }
+
+    /// The commit of a record; the inner `Err` says why there is none.
+    pub(crate) fn read_record(&self, commit: Oid) -> Result<Result<RawCommit, &'static str>, GitError> {
+        let info = self.with_objects(|objects| objects.info(&[commit.to_string()]))?.pop().flatten();
+        // A blob may have the text of a commit, and be of any size.
+        if info.is_some_and(|info| info.kind != "commit" || info.size > RECORD_LIMIT) {
+            return Ok(Err("it is no commit of a sensible size"));
+        }
+        let bytes = self.with_objects(|objects| objects.contents(&[commit.to_string()]))?.pop().flatten();
+        Ok(match bytes {
+            None => Err("the object is missing"),
+            Some(bytes) => RawCommit::parse(&bytes).ok_or("it is no commit"),
+        })
     }
 
     fn divergence(&self, ledger: &LedgerReading, covered: &Covered) -> Result<Option<Divergence>, GitError> {

@@ -332,7 +332,7 @@ impl<'a> Executor<'a> {
     /// Appends an event, after whatever others appended meanwhile.
     fn record(&self, event: NewEvent) -> Result<(), ExecuteError> {
         let tip = self.repo.ledger_tip()?;
-        Ok(self.repo.append(&tip, event)?)
+        Ok(self.repo.append_while(|_| true, &tip, event)?)
     }
 
     /// The divergence that the scan saw, if the ledger does not have it yet.
@@ -357,7 +357,8 @@ impl<'a> Executor<'a> {
     fn record_intent_alone(&self) -> Result<(), ExecuteError> {
         let tip = self.repo.ledger_tip()?;
         if let Some(divergence) = self.unrecorded_divergence(last_event(&tip)) {
-            self.repo.append(&tip, divergence)?;
+            let due = |tip: &_| self.unrecorded_divergence(last_event(tip)).is_some();
+            self.repo.append_while(due, &tip, divergence)?;
         }
         self.record(self.event(Category::IntentRecorded))
     }
