@@ -10,10 +10,10 @@ use std::collections::BTreeMap;
 use lattice_testkit::TestRepo;
 use serde_json::{Value, json};
 
-use crate::observed::advance;
-use crate::observed::fingerprint::recomputed;
 use crate::doctor::{list, text};
 use crate::lattice;
+use crate::observed::advance;
+use crate::observed::fingerprint::recomputed;
 
 pub(crate) const LEDGER: &str = "refs/lattice/event-log";
 

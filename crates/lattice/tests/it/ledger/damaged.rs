@@ -4,11 +4,11 @@ use lattice_testkit::{TestRepo, assert_same};
 use serde_json::{Value, json};
 
 use super::{LEDGER, newest, structure};
-use crate::observed::fingerprint::sha256;
-use crate::observed::recorded;
 use crate::doctor::states::remove_object;
 use crate::doctor::{issue, list, report, text};
 use crate::lattice;
+use crate::observed::fingerprint::sha256;
+use crate::observed::recorded;
 
 /// A commit with this message, as a record would be.
 fn commit(repo: &TestRepo, tree: &str, parents: &[&str], message: &str) -> String {

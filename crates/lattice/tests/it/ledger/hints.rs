@@ -5,10 +5,10 @@ use lattice_testkit::{Action, GitWrapper};
 use serde_json::json;
 
 use super::{LEDGER, count, newest};
-use crate::observed::recorded;
 use crate::doctor::states::paused;
 use crate::doctor::{fix_named, issue, report};
 use crate::lattice;
+use crate::observed::recorded;
 
 // proves: ST-3.4.1-4, ST-3.4.1-5, ST-3.4.2-5, ST-3.4.2-6
 #[test]

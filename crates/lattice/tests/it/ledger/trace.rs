@@ -5,9 +5,9 @@ use std::fs;
 use lattice_testkit::{Action, GitWrapper, Occurrence, TestRepo, assert_same};
 
 use super::stack;
-use crate::observed::recorded;
 use crate::doctor::{list, report, text};
 use crate::lattice;
+use crate::observed::recorded;
 
 // proves: ST-10.1-2
 #[test]
