@@ -41,7 +41,7 @@ impl Engine {
         Ok(self.repo.commits(ids)?)
     }
 
-    pub fn diff(&self, from: Oid, to: Oid, shape: DiffShape) -> Result<Vec<u8>, EngineError> {
+    pub fn diff(&self, from: Oid, to: Oid, shape: DiffShape) -> Result<String, EngineError> {
         Ok(self.repo.diff(from, to, shape)?)
     }
 

@@ -19,11 +19,12 @@ use lattice_model::snapshot::Repository;
 pub use durable::ReadError;
 pub use execute::{Aborted, ExecuteError, Executed, OperationRequest, Paused};
 pub use format::{ConfigEditError, edit_setting, list_settings, read_setting, user_settings};
+pub use git::display::{CommitLine, DiffShape};
 pub use git::error::GitError;
 pub use git::process::{GitProgram, INSIDE_OPERATION};
 pub use ledger::LedgerEntry;
 pub use lock::{Lock, LockError, LockHolder};
-pub use read::{CommitLine, DiffShape, Kept};
+pub use read::Kept;
 pub use scan::{ReadWorkingCopy, ScanError, ScanRequest};
 
 /// An open repository.

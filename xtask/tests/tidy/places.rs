@@ -58,6 +58,57 @@ fn only_the_git_interface_names_what_writes_refs() {
     assert_kept("refs are written by the Git interface alone", &found);
 }
 
+/// The functions that move refs, HEAD or files are called by the executor, and by the ledger for its own ref.
+// proves: ST-4.1-6, ST-4.1-16, ST-4.1-17, ST-4.1-18, ST-6.2-1
+#[test]
+fn only_the_executor_changes_a_repository() {
+    let writers =
+        [".update_refs(", ".ref_session(", ".set_head(", ".move_files(", ".read_index(", ".stage(", ".rebase("];
+    let allowed = [GIT, "crates/lattice-repo/src/execute/", "crates/lattice-repo/src/ledger.rs"];
+    let calls = |line: &Line| writers.iter().any(|writer| line.code.contains(writer));
+    assert_kept("there is one write path", &offenders(&product(), &allowed, calls));
+    let mut ledger = product();
+    ledger.retain(|source| source.path == "crates/lattice-repo/src/ledger.rs");
+    let moves: Vec<_> = ledger.iter().flat_map(|source| source.production().filter(|line| calls(line))).collect();
+    assert_eq!(moves.len(), 1, "the ledger appends in one place");
+}
+
+/// What a plan is needed for cannot be had without one, and a plan not without a gated context.
+// proves: ST-2-5, ST-5.4-2, ST-6.1-1, ST-14.1-2, ST-14.1-4
+#[test]
+fn contexts_come_from_the_gate_and_changes_from_plans() {
+    let makes = |line: &Line| {
+        line.code.contains("ReadyContext {") && !line.code.contains("struct") && !line.code.contains("impl")
+    };
+    assert_kept("only the gate makes a context", &offenders(&product(), &["crates/lattice-model/src/gate.rs"], makes));
+    let gate =
+        std::fs::read_to_string(xtask::root().join("crates/lattice-model/src/gate.rs")).expect("the gate is there");
+    assert_eq!(gate.matches("```compile_fail").count(), 2, "two misuses are shown not to compile");
+    assert!(
+        gate.contains("fn plan(&self, ready: &ReadyContext<Self>) -> Result<Plan, Refusal>;"),
+        "a planner takes its own context"
+    );
+    let executes = |line: &Line| line.code.contains(".execute(");
+    let engine = ["crates/lattice-engine/src/lifecycle.rs", "crates/lattice-engine/src/doctor.rs"];
+    assert_kept("only the engine executes", &offenders(&product(), &engine, executes));
+    let request = std::fs::read_to_string(xtask::root().join("crates/lattice-repo/src/execute/mod.rs"))
+        .expect("the executor is there");
+    let fields = request
+        .split("pub struct OperationRequest {")
+        .nth(1)
+        .and_then(|rest| rest.split('}').next())
+        .expect("a struct");
+    let names: Vec<_> = fields.lines().filter_map(|line| line.trim().strip_prefix("pub ")?.split(':').next()).collect();
+    assert_eq!(names, ["plan", "op", "now", "origin", "detail"], "nothing but the plan names refs");
+}
+
+// proves: ST-10.1-3
+#[test]
+fn only_the_git_interface_sees_what_git_prints() {
+    let raw = |line: &Line| line.code.contains("git.call(") || line.code.contains("Finished");
+    assert_kept("others get values", &offenders(&product(), &[GIT], raw));
+}
+
 // proves partly: ST-4.1-19 — that the marker appears and vanishes with an operation
 #[test]
 fn only_the_repository_crate_names_the_operation_marker() {

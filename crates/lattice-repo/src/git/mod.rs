@@ -2,6 +2,7 @@
 
 pub(crate) mod commits;
 pub(crate) mod discover;
+pub(crate) mod display;
 pub(crate) mod error;
 mod files;
 pub(crate) mod history;

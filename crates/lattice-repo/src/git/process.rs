@@ -106,7 +106,8 @@ impl Git {
         }
     }
 
-    pub(crate) fn call(&self, command: &'static str) -> Call<'_> {
+    /// For this folder alone: everyone else gets values, not what git printed.
+    pub(super) fn call(&self, command: &'static str) -> Call<'_> {
         Call { git: self, command, arguments: Vec::new(), variables: Vec::new(), stdin: None }
     }
 

@@ -49,7 +49,7 @@ pub(crate) fn run(app: &App, arguments: &Arguments) -> Result<Reply, Failure> {
     };
     let range = branch.as_ref().and_then(|branch| Some((position.as_ref()?.fork?, snapshot.tip(branch)?)));
     let diff = match (shape, range) {
-        (Some(shape), Some((from, to))) => Some(String::from_utf8_lossy(&engine.diff(from, to, shape)?).into_owned()),
+        (Some(shape), Some((from, to))) => Some(engine.diff(from, to, shape)?),
         _ => None,
     };
     let commit = |commit: &lattice_engine::CommitLine| CommitDocument {
