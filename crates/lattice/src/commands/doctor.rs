@@ -7,7 +7,7 @@ use lattice_model::snapshot::Snapshot;
 
 use crate::app::{App, Interaction};
 use crate::commands::change::paused_failure;
-use crate::commands::explain;
+use crate::commands::explain::{self, Explainer};
 use crate::error::{Code, Failure};
 use crate::output::documents::{
     DivergenceDocument, DoctorDocument, EventDocument, IssueDocument, PlanDocument, RepositoryDocument,
@@ -153,7 +153,7 @@ fn told(
         text.push_str(&format!("{}\n", event.line()));
     }
     if arguments.explain {
-        text.push_str(&explanations(app, engine, &report.issues, &mut document));
+        text.push_str(&explanations(app, &Explainer::new(engine, snapshot), &report.issues, &mut document));
     }
     let blocking = report.issues.iter().filter(|issue| issue.severity == Severity::Blocking).count();
     if report.issues.is_empty() {
@@ -166,11 +166,10 @@ fn told(
     })
 }
 
-fn explanations(app: &App, engine: &Engine, issues: &[Issue], document: &mut DoctorDocument) -> String {
-    let settings = engine.settings();
+fn explanations(app: &App, explainer: &Explainer<'_>, issues: &[Issue], document: &mut DoctorDocument) -> String {
     let mut text = String::new();
     for (issue, slot) in issues.iter().zip(&mut document.issues) {
-        let explanation = explain::explain(&settings, issue);
+        let explanation = explainer.explain(issue);
         text.push_str(&format!("\n{}\n{}", app.style.bold(issue.id.as_str()), explain::text(&explanation)));
         slot.explanation = Some(explanation);
     }

@@ -7,16 +7,19 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::thread::Thread;
 
 use clap::Args;
+use lattice_engine::{DiffShape, Engine};
 use lattice_model::explain::{
     Baseline, Disclosure, Explain, ExplainCtx, ExplainError, ExplainFut, Explanation, Redaction,
 };
 use lattice_model::issue::{FixEffect, Issue};
-use lattice_model::settings::{ExplainSettings, Settings};
+use lattice_model::name::BranchName;
+use lattice_model::settings::ExplainSettings;
+use lattice_model::snapshot::Snapshot;
 
-use crate::app::App;
+use crate::app::{App, Format};
 use crate::error::Failure;
 use crate::output::documents::{ExplainDocument, ExplanationDocument, IssueDocument};
-use crate::output::{Reply, printable};
+use crate::output::{Reply, out, printable};
 use crate::prompt;
 
 /// Explain an issue that doctor or a refused command named
@@ -35,45 +38,91 @@ pub(crate) fn run(app: &App, arguments: &Arguments) -> Result<Reply, Failure> {
         Failure::new("no-such-issue", format!("there is no issue `{}` now", arguments.issue))
             .hint("lattice doctor lists those that there are")
     })?;
-    let explanation = explain(&engine.settings(), &issue);
-    let text = text(&explanation);
+    let explainer = Explainer::new(&engine, &snapshot);
+    let baseline = explainer.baseline(&issue);
+    if app.format == Format::Human {
+        // The explainer may take its time; what is known without it need not wait.
+        out(&printable(&baseline));
+    }
+    let explanation = ExplanationDocument { added: explainer.added(&issue), baseline };
+    let text = explanation.added.as_deref().map(addition).unwrap_or_default();
     let mut document = IssueDocument::of(&issue);
     document.explanation = Some(explanation);
     Ok(Reply::new(ExplainDocument { issue: document }, text))
 }
 
 /// The baseline, and what the configured explainer adds to it, if it does.
-pub(crate) fn explain(settings: &Settings, issue: &Issue) -> ExplanationDocument {
-    let diffs = if settings.explain.include_diffs { Disclosure::Include } else { Disclosure::Withhold };
-    let context = ExplainCtx { redaction: Redaction { diffs, remote_urls: Disclosure::Withhold } };
-    let baseline = block_on(Baseline.explain(issue, &context)).map(|explanation| explanation.baseline);
-    let baseline = baseline.unwrap_or_else(|_| issue.summary.clone());
-    if settings.explain.command.is_empty() {
-        return ExplanationDocument { baseline, added: None };
+pub(crate) struct Explainer<'a> {
+    engine: &'a Engine,
+    snapshot: &'a Snapshot,
+    settings: ExplainSettings,
+    context: ExplainCtx,
+}
+
+/// How much of a difference an explainer gets to see.
+const DIFF_LIMIT: usize = 64 * 1024;
+
+impl<'a> Explainer<'a> {
+    pub(crate) fn new(engine: &'a Engine, snapshot: &'a Snapshot) -> Self {
+        let settings = engine.settings().explain;
+        let diffs = if settings.include_diffs { Disclosure::Include } else { Disclosure::Withhold };
+        let context = ExplainCtx { redaction: Redaction { diffs, remote_urls: Disclosure::Withhold } };
+        Self { engine, snapshot, settings, context }
     }
-    let outside = Outside { settings: &settings.explain };
-    // Whatever the explainer does, the baseline stands.
-    let added = block_on(outside.explain(issue, &context)).ok().and_then(|explanation| explanation.added);
-    ExplanationDocument { baseline, added }
+
+    pub(crate) fn explain(&self, issue: &Issue) -> ExplanationDocument {
+        ExplanationDocument { baseline: self.baseline(issue), added: self.added(issue) }
+    }
+
+    fn baseline(&self, issue: &Issue) -> String {
+        let explained = block_on(Baseline.explain(issue, &self.context));
+        explained.map_or_else(|_| issue.summary.clone(), |explanation| explanation.baseline)
+    }
+
+    /// Whatever the explainer does, the baseline stands.
+    fn added(&self, issue: &Issue) -> Option<String> {
+        if self.settings.command.is_empty() {
+            return None;
+        }
+        let outside = Outside { settings: &self.settings, diff: self.diff(issue) };
+        block_on(outside.explain(issue, &self.context)).ok().and_then(|explanation| explanation.added)
+    }
+
+    /// What the branch of the issue changes, if the user lets the explainer see that.
+    fn diff(&self, issue: &Issue) -> Option<String> {
+        if self.context.redaction.diffs == Disclosure::Withhold {
+            return None;
+        }
+        let branch = BranchName::new(issue.evidence.get("branch")?.first()?).ok()?;
+        let (from, to) = (self.snapshot.position(&branch)?.fork?, self.snapshot.tip(&branch)?);
+        let diff = self.engine.diff(from, to, DiffShape::Patch).ok()?;
+        Some(diff.chars().take(DIFF_LIMIT).collect())
+    }
 }
 
 pub(crate) fn text(explanation: &ExplanationDocument) -> String {
-    match &explanation.added {
-        None => printable(&explanation.baseline),
-        Some(added) => format!("{}\nThe explainer adds:\n{}\n", printable(&explanation.baseline), printable(added)),
-    }
+    printable(&explanation.baseline) + &explanation.added.as_deref().map(addition).unwrap_or_default()
+}
+
+fn addition(added: &str) -> String {
+    format!("\nThe explainer adds:\n{}\n", printable(added))
 }
 
 /// The configured command: the redacted item as JSON on its stdin, prose on its stdout.
 struct Outside<'s> {
     settings: &'s ExplainSettings,
+    diff: Option<String>,
 }
 
 impl Explain<Issue> for Outside<'_> {
     fn explain<'a>(&'a self, item: &'a Issue, ctx: &'a ExplainCtx) -> ExplainFut<'a> {
         Box::pin(async move {
-            let input = redacted(item, ctx).to_string();
-            let added = prompt::explainer(&self.settings.command, &input, self.settings.timeout_ms);
+            let mut input = redacted(item, ctx);
+            if let Some(diff) = &self.diff {
+                let masked: Vec<_> = diff.lines().map(|line| mask_secrets(line, ctx.redaction.remote_urls)).collect();
+                input["diff"] = masked.join("\n").into();
+            }
+            let added = prompt::explainer(&self.settings.command, &input.to_string(), self.settings.timeout_ms);
             let added = added.map_err(ExplainError::Failed)?;
             Ok(Explanation { baseline: lattice_model::explain::issue_text(item), added: Some(added) })
         })
