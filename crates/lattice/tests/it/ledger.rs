@@ -2,7 +2,7 @@
 
 mod damaged;
 mod hints;
-mod order;
+pub(crate) mod order;
 mod trace;
 
 use std::collections::BTreeMap;

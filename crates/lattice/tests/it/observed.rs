@@ -3,13 +3,14 @@
 pub(crate) mod fingerprint;
 mod gating;
 
+use lattice_testkit::TestRepo;
 use lattice_testkit::metadata::{Freeze, Parent, Tracked, document};
-use lattice_testkit::{Action, GitWrapper, TestRepo};
 use serde_json::{Value, json};
 
 use crate::doctor::states::paused;
 use crate::doctor::text;
 use crate::lattice;
+use crate::ledger::order::after_each_transaction;
 use crate::ledger::{count, newest};
 
 /// Someone else commits on a branch that is not checked out.
@@ -131,13 +132,15 @@ fn what_lattice_itself_has_under_way_is_no_divergence() {
     assert_eq!(repo.ledger().len(), records, "and nothing is recorded about it");
 
     let repo = recorded(|_| {});
-    let mut wrapper = GitWrapper::new(&repo);
-    wrapper.on("update-ref", 1, Action::KillParentAfter);
-    lattice(&repo).wrapper(&wrapper).args(["freeze", "a"]).run();
-    if repo.op_state_path().exists() {
-        assert_eq!(lattice(&repo).arg("log").json()["divergence"], Value::Null, "nor is what a kill left");
-        lattice(&repo).arg("abort").ok();
-    }
-    assert_eq!(lattice(&repo).arg("log").json()["divergence"], Value::Null, "nor is it after the end");
+    let kill = "grep -q branch-metadata && { set -- $(cat /proc/$PPID/stat); kill -9 $4; }";
+    let hook = after_each_transaction(&repo, kill);
+    let unfrozen = repo.rev("refs/branch-metadata/a");
+    lattice(&repo).args(["freeze", "a"]).run();
+    std::fs::remove_file(hook).expect("it was just written");
+    assert_ne!(repo.rev("refs/branch-metadata/a"), unfrozen, "the kill came after the refs had moved");
+    assert!(repo.op_state_path().exists(), "and before the end");
+    assert_eq!(lattice(&repo).arg("log").json()["divergence"], Value::Null, "what a kill left is ours too");
+    lattice(&repo).arg("continue").ok();
+    assert_eq!(lattice(&repo).arg("log").json()["divergence"], Value::Null, "and so it is after the end");
     assert_eq!(count(&repo, "DivergenceObserved"), 0, "nobody else changed anything");
 }

@@ -10,6 +10,8 @@ use crate::lattice;
 use crate::observed::fingerprint::sha256;
 use crate::observed::recorded;
 
+type Change = fn(&mut Value);
+
 /// A commit with this message, as a record would be.
 fn commit(repo: &TestRepo, tree: &str, parents: &[&str], message: &str) -> String {
     let mut args = vec!["commit-tree", tree, "-m", message];
@@ -62,7 +64,7 @@ fn goes_on(repo: &TestRepo, what: &str, bad: &str, below: Option<&str>) {
 // proves: ST-3.4.2-7
 #[test]
 fn a_record_that_is_not_exactly_of_the_known_form_is_refused_and_named() {
-    let changes: [(&str, fn(&mut Value)); 6] = [
+    let changes: [(&str, Change); 6] = [
         ("an unknown field", |record| record["surprise"] = json!(true)),
         ("an unknown field inside", |record| record["detail"]["surprise"] = json!(true)),
         ("no version", |record| drop(record.as_object_mut().expect("an object").remove("schema_version"))),

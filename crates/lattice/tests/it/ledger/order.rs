@@ -2,25 +2,29 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
+use std::path::PathBuf;
 
 use lattice_testkit::TestRepo;
 
 use super::{LEDGER, stack};
 use crate::lattice;
 
-/// Writes down every transaction that git commits: whether the marker exists, and the names of the refs.
-fn watch(repo: &TestRepo) -> std::path::PathBuf {
-    let log = repo.sandbox().root().join("transactions");
-    let hook = format!(
-        "#!/bin/sh\n[ \"$1\" = committed ] || exit 0\nmarker=absent\n[ -e '{}' ] && marker=present\n\
-         while read -r old new name; do echo \"$marker $name $new\"; done >>'{}'\n",
-        repo.op_state_path().display(),
-        log.display(),
-    );
+/// Runs shell text with every line `old new name` of a transaction on its input, once git has committed it.
+pub(crate) fn after_each_transaction(repo: &TestRepo, text: &str) -> PathBuf {
     let path = repo.common_dir().join("hooks/reference-transaction");
     fs::create_dir_all(path.parent().expect("it has a directory")).expect("the repository can be written");
-    fs::write(&path, hook).expect("the repository can be written");
+    fs::write(&path, format!("#!/bin/sh\n[ \"$1\" = committed ] || exit 0\n{text}\n")).expect("it can be written");
     fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("it is ours");
+    path
+}
+
+/// Writes down every transaction: whether the marker exists, the names of the refs, and their new values.
+fn watch(repo: &TestRepo) -> PathBuf {
+    let log = repo.sandbox().root().join("transactions");
+    let (marker, to) = (repo.op_state_path(), log.display());
+    let marker = format!("marker=absent; [ -e '{}' ] && marker=present", marker.display());
+    let text = format!("{marker}\nwhile read -r old new name; do echo \"$marker $name $new\"; done >>'{to}'");
+    after_each_transaction(repo, &text);
     log
 }
 

@@ -9,7 +9,7 @@ use crate::doctor::{list, report, text};
 use crate::lattice;
 use crate::observed::recorded;
 
-// proves: ST-10.1-2
+// proves partly: ST-10.1-2 — a later call that went around the wrapper would not be noticed
 #[test]
 fn all_work_on_the_repository_goes_through_the_git_of_the_path() {
     let repo = stack();

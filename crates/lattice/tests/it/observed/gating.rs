@@ -9,6 +9,9 @@ use crate::doctor::{copy_of, fix_named, list, report, text};
 use crate::lattice;
 use crate::ledger::{LEDGER, count, newest};
 
+/// Something that another program does to a repository.
+type Change = fn(&TestRepo);
+
 // proves: ST-1.2-4, ST-7.2-6, ST-7.3-3
 #[test]
 fn commits_and_amendments_by_plain_git_are_normal() {
@@ -56,10 +59,10 @@ fn corrupt_metadata_gates_what_needs_it_and_nothing_else() {
     lattice(&repo).args(["checkout", "b"]).ok();
 }
 
-// proves: ST-7.3-1
+// proves partly: ST-7.3-1 — six changes and two commands, not random snapshots
 #[test]
 fn gating_is_the_same_whether_a_divergence_is_known_or_not() {
-    let changes: [(&str, fn(&TestRepo)); 6] = [
+    let changes: [(&str, Change); 6] = [
         ("a commit on a branch", |repo| drop(advance(repo, "a"))),
         ("a branch gone", |repo| drop(repo.git(&["branch", "-D", "a"]))),
         ("garbage as metadata", |repo| repo.set_metadata_raw("b", b"{")),
