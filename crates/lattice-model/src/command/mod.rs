@@ -40,3 +40,6 @@ pub const REGISTRY: &[Registered] = &[
     (config::WriteSettings::NAME, config::WriteSettings::REQUIRES),
     (undo::Undo::NAME, undo::Undo::REQUIRES),
 ];
+
+#[cfg(test)]
+mod tests;

@@ -35,6 +35,7 @@ mod retention;
 mod tour;
 mod track;
 mod undo;
+mod writes;
 
 use lattice_testkit::{Lattice, TestRepo};
 
