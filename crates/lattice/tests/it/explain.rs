@@ -212,6 +212,7 @@ fn dumped(repo: &TestRepo) -> (PathBuf, String) {
 }
 
 // proves: ST-9.3-1, ST-9.3-2, ST-9.3-4
+// proves partly: ST-9.3-5 — the issue of a host that needs one
 #[test]
 fn no_secret_reaches_the_explainer() {
     const SECRETS: [&str; 7] = [
@@ -254,7 +255,6 @@ fn no_secret_reaches_the_explainer() {
     }
 }
 
-// proves partly: ST-9.3-3 — by default they are left out; turning them on adds nothing yet
 #[test]
 fn file_contents_are_left_out() {
     let repo = explained_by("true");

@@ -136,6 +136,7 @@ fn a_git_operation_gates_only_the_worktree_it_is_in() {
     lattice(&linked).args(["checkout", "b"]).ok();
 }
 
+// proves partly: ST-6.3-1 — a trace of system calls in a repository of files
 #[test]
 fn sha256_and_reftable_work_like_the_usual_formats() {
     let setups = [("sha256", "files"), ("sha1", "reftable"), ("sha256", "reftable")];
