@@ -90,6 +90,9 @@ impl Engine {
         self.trace("scan", &format!("{tracked} tracked branches"));
         self.trace("scan", &format!("operation in progress: {in_progress}"));
         self.trace("scan", &format!("fingerprint {fingerprint}, {diverged} refs changed outside of Lattice"));
+        if snapshot.divergence.is_some() {
+            self.trace("divergence", "is recorded, at the latest with the operation");
+        }
     }
 
     /// Evidence is worth having and never worth failing for.
