@@ -128,6 +128,22 @@ fn a_branch_that_is_checked_out_elsewhere_meanwhile_is_not_moved() {
     assert!(!repo.op_state_path().exists());
 }
 
+#[test]
+fn a_branch_that_git_is_rebasing_in_another_worktree_is_not_moved() {
+    let repo = behind();
+    let other = repo.worktree("other", "top");
+    repo.commit_file("top.txt", "the same file\n", "collides with top");
+    other.try_git(&["rebase", "ui"]).expect_err("the rebase stops at a conflict");
+    let (here, there) = (repo.state(), other.state());
+    let output = lattice(&repo).arg("restack").fails(1);
+    let path = other.dir().to_str().expect("the kit chooses its paths");
+    assert!(output.stderr.contains("top") && output.stderr.contains(path), "{}", output.stderr);
+    assert_same(&here, &repo.state());
+    assert_same(&there, &other.state());
+    lattice(&repo).args(["restack", "--downstack"]).ok();
+    other.git(&["rebase", "--abort"]);
+}
+
 // proves: ST-4.1-20, ST-6.2-3, ST-6.2-4, ST-6.2-10, ST-3.4.2-1, ST-3.4.2-2
 #[test]
 fn marker_and_intent_come_before_the_first_ref_and_the_record_before_the_end_of_the_marker() {
