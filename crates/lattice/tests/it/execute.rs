@@ -94,7 +94,7 @@ fn a_ref_that_changes_at_any_moment_keeps_the_foreign_value() {
 
 // The public predecessor looked at a ref, and then set it by force; and a failed comparison left
 // its op-state behind.
-// proves partly: ST-7.3-4 — one moment of many
+// proves: ST-4.1-18
 #[test]
 fn a_ref_that_changes_after_the_last_look_is_not_overwritten_and_leaves_no_marker() {
     let repo = behind();
@@ -257,6 +257,7 @@ fn an_untracked_file_in_the_way_stops_a_commit_with_the_index_as_it_was() {
     assert!(!repo.op_state_path().exists());
 }
 
+// proves partly: ST-13.2-2 — failures by pruned objects; those by git itself are in the kill tests
 #[test]
 fn garbage_collected_at_any_moment_costs_at_most_the_operation() {
     for call in 1..60 {
