@@ -160,7 +160,11 @@ impl Repo {
 
     pub(crate) fn read_refs(&self) -> Result<RefsRead, GitError> {
         let listing = self.git.list_refs(&["refs/heads/", "refs/branch-metadata/", LEDGER])?;
-        Ok(sort_refs(listing))
+        let mut read = sort_refs(listing);
+        for (branch, path) in worktree::rebased_branches(&self.paths.common_dir) {
+            read.worktrees.entry(branch).or_insert(path);
+        }
+        Ok(read)
     }
 
     fn read_metadata(&self, read: &RefsRead) -> Result<BTreeMap<BranchName, MetadataReading>, GitError> {

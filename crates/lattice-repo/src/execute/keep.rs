@@ -1,8 +1,10 @@
 //! Keeps what an operation replaces alive, so that it can be undone even after `git gc --prune=now`.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use lattice_model::id::{Oid, OpId};
 use lattice_model::name::RefName;
-use lattice_model::plan::Expected;
+use lattice_model::plan::{Expected, Step};
 
 use crate::format::journal::Edit;
 use crate::git::pack::{Entry, NewCommit, Pack};
@@ -43,13 +45,13 @@ impl Executor<'_> {
         if edits.is_empty() { Ok(()) } else { Ok(self.transact(&edits)?) }
     }
 
-    /// A commit whose parents are the tips that are replaced, and whose tree holds the index
-    /// that was found and the metadata documents that are replaced.
-    pub(super) fn keep_commit(&self, pack: &mut Pack, edits: &[Edit]) -> Result<Oid, ExecuteError> {
+    /// A commit whose parents are the tips that are replaced and made and the record of it, and whose
+    /// tree holds the index that was found and the metadata documents that are replaced and made.
+    pub(super) fn keep_commit(&self, pack: &mut Pack, edits: &[Edit], record: Oid) -> Result<Oid, ExecuteError> {
         let olds: Vec<_> = edits.iter().filter_map(|edit| edit.old).collect();
         let names: Vec<_> = olds.iter().map(|oid| oid.to_string()).collect();
         let infos = self.repo.with_objects(|objects| objects.info(&names))?;
-        let mut parents = std::collections::BTreeSet::new();
+        let mut parents = BTreeSet::new();
         let mut replaced = Vec::new();
         for (oid, info) in olds.into_iter().zip(infos) {
             // A damaged ref may point to anything, or to nothing; only what exists can be kept.
@@ -62,7 +64,16 @@ impl Executor<'_> {
                 Some(_) | None => {}
             }
         }
-        let mut entries = vec![("replaced".to_owned(), Entry::Tree(pack.tree(replaced)))];
+        // What the operation makes hangs on nothing else before the refs move.
+        parents.extend(self.journal.tips.values());
+        parents.insert(record);
+        let written: BTreeSet<_> = self.journal.plan.steps.iter().filter_map(written_document).collect();
+        let made = edits.iter().filter(|edit| written.contains(&edit.name)).filter_map(|edit| edit.new);
+        let made: BTreeMap<_, _> = made.map(|oid| (oid.to_string(), Entry::Blob(oid))).collect();
+        let mut entries = vec![
+            ("replaced".to_owned(), Entry::Tree(pack.tree(replaced))),
+            ("made".to_owned(), Entry::Tree(pack.tree(made.into_iter().collect()))),
+        ];
         if let Some(worktree) = &self.journal.worktree {
             parents.insert(worktree.commit);
             entries.push(("index".to_owned(), Entry::Tree(worktree.index)));
@@ -75,5 +86,23 @@ impl Executor<'_> {
             parents: parents.into_iter().collect(),
             tree,
         }))
+    }
+}
+
+/// The ref whose document a step writes.
+fn written_document(step: &Step) -> Option<RefName> {
+    match step {
+        Step::SetMetadata { branch, .. } => Some(branch.metadata_ref()),
+        Step::WriteConfig { .. }
+        | Step::Stage { .. }
+        | Step::Commit { .. }
+        | Step::Rewrite { .. }
+        | Step::SetRef { .. }
+        | Step::Guard { .. }
+        | Step::Switch { .. }
+        | Step::RestoreWorktree { .. }
+        | Step::RemoveOpState
+        | Step::RemoveLock { .. }
+        | Step::Verify => None,
     }
 }

@@ -316,7 +316,7 @@ impl<'a> Executor<'a> {
     fn give_up(&self, error: &ExecuteError) -> Result<(), ExecuteError> {
         // Whatever stands in the way of recording must not hide the error itself.
         let _ = self.record_abort(&error.to_string());
-        let _ = self.drop_pending();
+        let _ = self.drop_kept();
         self.clean_up()
     }
 

@@ -12,6 +12,7 @@ use crate::git::transaction::{RefEdit, Target};
 use crate::git::worktree::RebaseEnd;
 
 use super::error::io_error;
+use super::keep::keep_ref;
 use super::rewriting::Rewrite;
 use super::{ExecuteError, Executor, Paused};
 
@@ -143,6 +144,18 @@ impl Executor<'_> {
         let Some(old) = self.pending()? else { return Ok(()) };
         let edit = RefEdit { name: self.pending_ref(), expected: Expected::At(old), to: Target::Delete };
         Ok(self.transact(&[edit])?)
+    }
+
+    /// Lets go of everything that was kept for an operation that came to nothing.
+    pub(super) fn drop_kept(&self) -> Result<(), ExecuteError> {
+        let names = [self.pending_ref(), keep_ref(&self.journal.op_id)];
+        let mut edits = Vec::new();
+        for name in names {
+            if let Some(old) = self.value_of(&name)? {
+                edits.push(RefEdit { name, expected: Expected::At(old), to: Target::Delete });
+            }
+        }
+        if edits.is_empty() { Ok(()) } else { Ok(self.transact(&edits)?) }
     }
 
     pub(super) fn pending(&self) -> Result<Option<Oid>, ExecuteError> {

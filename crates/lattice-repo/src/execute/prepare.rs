@@ -55,9 +55,9 @@ impl Executor<'_> {
         let ledger = self.repo.read_ledger_tip(read.ledger)?;
         let place = self.place_after(&edits)?;
         let covered = self.covered_after(&read, &edits, config.as_ref());
-        let keep = self.keep_commit(&mut pack, &edits)?;
         let closing = Closing { covered: &covered, edits: &edits, config: &config, place: &place };
         let records = self.records(&mut pack, &ledger, &closing);
+        let keep = self.keep_commit(&mut pack, &edits, records.committed)?;
         pack.write(&self.git)?;
         let tip = tip_of(&ledger);
         self.journal.prepared = Some(Prepared {

@@ -58,7 +58,7 @@ impl Repo {
         let mut executor = self.in_progress(settings, now)?;
         let left_alone = executor.reverse()?;
         let _ = executor.record_abort("given up by the user");
-        executor.drop_pending()?;
+        executor.drop_kept()?;
         executor.clean_up()?;
         Ok(Aborted { command: executor.journal.plan.command.clone(), left_alone })
     }

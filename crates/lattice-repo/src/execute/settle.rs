@@ -8,6 +8,7 @@ use crate::durable;
 use crate::format::journal::{IndexAfter, Prepared};
 use crate::git::GitError;
 use crate::git::transaction::{RefEdit, Target};
+use crate::git::worktree::index_path;
 use crate::ledger::{NewEvent, last_event, ledger_ref};
 
 use super::error::io_error;
@@ -76,19 +77,24 @@ impl Executor<'_> {
         Err(ExecuteError::LedgerBusy)
     }
 
+    /// Moves the files, if nothing of the user's is in the way.
     fn move_files(&self, prepared: &Prepared) -> Result<(), ExecuteError> {
-        if prepared.index == IndexAfter::Installed {
+        let installs = prepared.index == IndexAfter::Installed;
+        let files = prepared.files.filter(|files| files.from != files.to);
+        if let Some(files) = files {
+            let index = if installs { self.own_index() } else { index_path(&self.repo.paths.git_dir) };
+            let tried = self.git.try_move_files(&index, files.from, files.to);
+            tried.map_err(|error| match error {
+                GitError::Failed { stderr, .. } => ExecuteError::FilesInTheWay { detail: stderr.trim().to_owned() },
+                other => other.into(),
+            })?;
+        }
+        if installs {
             self.install_index()?;
         }
-        let Some(files) = prepared.files.filter(|files| files.from != files.to) else { return Ok(()) };
-        let moved = self.git.move_files(files.from, files.to);
-        if moved.is_err() && prepared.index == IndexAfter::Installed {
-            self.restore_index_before(prepared).map_err(ExecuteError::incomplete)?;
-        }
-        moved.map_err(|error| match error {
-            GitError::Failed { stderr, .. } => ExecuteError::FilesInTheWay { detail: stderr.trim().to_owned() },
-            other => other.into(),
-        })
+        // A git that gives up now, or is killed, may have moved some files and not others.
+        let moved = files.map_or(Ok(()), |files| self.git.move_files(files.from, files.to));
+        moved.map_err(|error| ExecuteError::from(error).incomplete())
     }
 
     fn move_files_back(&self, prepared: &Prepared) -> Result<(), ExecuteError> {

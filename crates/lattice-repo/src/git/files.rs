@@ -31,6 +31,12 @@ enum Found {
 }
 
 impl Git {
+    /// Whether `move_files` would find something in its way. Touches nothing.
+    pub(crate) fn try_move_files(&self, index: &Path, from: Oid, to: Oid) -> Result<(), GitError> {
+        let call = self.call("read-tree").args(["-n", "-m", "-u"]).args(objects(&[from, to]));
+        call.index(index).run().map(drop)
+    }
+
     /// Brings index and files from one tree to another. Changes of the user that are not in the
     /// way are carried along; if one is in the way, nothing is touched.
     pub(crate) fn move_files(&self, from: Oid, to: Oid) -> Result<(), GitError> {

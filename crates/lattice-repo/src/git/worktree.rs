@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use lattice_model::event::HeadValue;
 use lattice_model::id::Oid;
+use lattice_model::name::{BranchName, RefName};
 use lattice_model::plan::StageMode;
 use lattice_model::snapshot::{GitOperation, Repository, StaleLock, WorkingCopy};
 use lattice_model::time::Timestamp;
@@ -190,6 +191,26 @@ impl Git {
         }
         Ok(None)
     }
+}
+
+/// Branches that a rebase of Git's has taken off HEAD and will move when it ends, with their worktrees.
+pub(crate) fn rebased_branches(common_dir: &Path) -> Vec<(BranchName, PathBuf)> {
+    let linked = fs::read_dir(common_dir.join("worktrees")).into_iter().flatten().flatten();
+    let linked = linked.filter_map(|entry| {
+        let pointer = fs::read_to_string(entry.path().join("gitdir")).ok()?;
+        Some((entry.path(), Path::new(pointer.trim_end()).parent()?.to_owned()))
+    });
+    let main = common_dir.parent().filter(|_| common_dir.ends_with(".git"));
+    let main = main.map(|work_dir| (common_dir.to_owned(), work_dir.to_owned()));
+    let mut branches = Vec::new();
+    for (git_dir, work_dir) in linked.chain(main) {
+        for state in ["rebase-merge/head-name", "rebase-apply/head-name"] {
+            let name = fs::read_to_string(git_dir.join(state)).unwrap_or_default();
+            let branch = RefName::new(name.trim_end()).ok().and_then(|name| name.as_branch());
+            branches.extend(branch.map(|branch| (branch, work_dir.clone())));
+        }
+    }
+    branches
 }
 
 /// Whether a rebase is in progress.

@@ -62,7 +62,7 @@ fn categories(repo: &TestRepo) -> Vec<String> {
     repo.ledger().iter().map(|event| event["event"].as_str().unwrap_or_default().to_owned()).collect()
 }
 
-// proves: ST-6.2-8, ST-3.3-1, ST-3.3-4, ST-3.3-12
+// proves: ST-12-6, ST-6.2-8, ST-3.3-1, ST-3.3-4, ST-3.3-12
 #[test]
 fn a_conflict_in_the_middle_of_ten_branches_moves_none_of_them_and_says_what_to_do() {
     let repo = ten(&["b5"]);
@@ -101,7 +101,7 @@ fn a_resolved_conflict_leads_to_the_end_of_all_ten_branches() {
     assert_same(&before, &repo.state());
 }
 
-// proves: ST-3.3-2
+// proves: ST-3.3-2, ST-13.2-3
 #[test]
 fn giving_up_in_the_middle_of_ten_branches_changes_nothing() {
     let repo = ten(&["b5"]);

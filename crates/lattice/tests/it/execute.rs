@@ -94,7 +94,7 @@ fn a_ref_that_changes_at_any_moment_keeps_the_foreign_value() {
 
 // The public predecessor looked at a ref, and then set it by force; and a failed comparison left
 // its op-state behind.
-// proves partly: ST-7.3-4 — one moment of many
+// proves: ST-4.1-18
 #[test]
 fn a_ref_that_changes_after_the_last_look_is_not_overwritten_and_leaves_no_marker() {
     let repo = behind();
@@ -126,6 +126,22 @@ fn a_branch_that_is_checked_out_elsewhere_meanwhile_is_not_moved() {
     assert!(message.contains("top") && message.contains("other"), "branch and path are named: {message}");
     assert_eq!(repo.branch_refs(), branches);
     assert!(!repo.op_state_path().exists());
+}
+
+#[test]
+fn a_branch_that_git_is_rebasing_in_another_worktree_is_not_moved() {
+    let repo = behind();
+    let other = repo.worktree("other", "top");
+    repo.commit_file("top.txt", "the same file\n", "collides with top");
+    other.try_git(&["rebase", "ui"]).expect_err("the rebase stops at a conflict");
+    let (here, there) = (repo.state(), other.state());
+    let output = lattice(&repo).arg("restack").fails(1);
+    let path = other.dir().to_str().expect("the kit chooses its paths");
+    assert!(output.stderr.contains("top") && output.stderr.contains(path), "{}", output.stderr);
+    assert_same(&here, &repo.state());
+    assert_same(&there, &other.state());
+    lattice(&repo).args(["restack", "--downstack"]).ok();
+    other.git(&["rebase", "--abort"]);
 }
 
 // proves: ST-4.1-20, ST-6.2-3, ST-6.2-4, ST-6.2-10, ST-3.4.2-1, ST-3.4.2-2
@@ -241,6 +257,7 @@ fn an_untracked_file_in_the_way_stops_a_commit_with_the_index_as_it_was() {
     assert!(!repo.op_state_path().exists());
 }
 
+// proves partly: ST-13.2-2 — failures by pruned objects; those by git itself are in the kill tests
 #[test]
 fn garbage_collected_at_any_moment_costs_at_most_the_operation() {
     for call in 1..60 {

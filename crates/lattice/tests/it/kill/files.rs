@@ -46,13 +46,17 @@ fn change_every_kind(repo: &TestRepo) {
 /// Kills git and the program when only some of the files have moved, as a kill inside `read-tree` does: files are
 /// written before the index.
 fn half_way(case: &Case, files: &str) -> Option<Output> {
+    let output = half_way_by(case, files, Action::KillParent);
+    assert_eq!(output.signal, Some(9), "the program was killed: {}", output.snapshot());
+    Some(output)
+}
+
+fn half_way_by(case: &Case, files: &str, kill: Action) -> Output {
     let mut wrapper = GitWrapper::new(&case.repo);
     let text = format!("git --work-tree=\"$PWD\" restore --source=main --worktree -- {files}");
     wrapper.on("read-tree -m -u", 1, Action::Run(text));
-    wrapper.on("read-tree -m -u", 1, Action::KillParent);
-    let output = lattice(&case.repo).args(&case.args).wrapper(&wrapper).run();
-    assert_eq!(output.signal, Some(9), "the program was killed: {}", output.snapshot());
-    Some(output)
+    wrapper.on("read-tree -m -u", 1, kill);
+    lattice(&case.repo).args(&case.args).wrapper(&wrapper).run()
 }
 
 #[test]
@@ -61,6 +65,20 @@ fn files_that_were_moved_half_way_are_brought_to_either_end() {
     let whole = every_kind_of_file().whole();
     for files in parts.into_iter().chain([parts.join(" ").as_str()]) {
         check((&every_kind_of_file, &whole), &format!("a move of {files:?} alone"), &|case| half_way(case, files));
+    }
+}
+
+#[test]
+fn a_git_that_dies_or_fails_half_way_through_the_files_leaves_an_operation_to_be_ended() {
+    let whole = every_kind_of_file().whole();
+    for kill in [Action::KillSelf, Action::Fail(128)] {
+        let interrupt = |case: &Case| {
+            let output = half_way_by(case, "added link program", kill.clone());
+            assert_eq!(output.code, Some(1), "{}", output.snapshot());
+            assert!(case.repo.op_state_path().exists(), "files have moved, so somebody has to know of it");
+            Some(output)
+        };
+        check((&every_kind_of_file, &whole), &format!("{kill:?} in the middle"), &interrupt);
     }
 }
 
