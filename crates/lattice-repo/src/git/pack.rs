@@ -10,8 +10,9 @@ use sha1::Digest as _;
 use super::error::GitError;
 use super::process::Git;
 
-/// From this many objects on the pack is kept as it is, for so many small files would be slow.
-const KEEP_FROM: usize = 200;
+/// From this many objects on the pack is kept as it is: creating a file for each costs more than
+/// everything else, and `git gc` treats a small pack like any other.
+const KEEP_FROM: usize = 20;
 
 /// Objects to be written. No ref is created or moved.
 pub(crate) struct Pack {
@@ -101,7 +102,10 @@ impl Pack {
         if self.objects.len() < KEEP_FROM {
             return git.call("unpack-objects").arg("-q").stdin(stream).run().map(drop);
         }
-        git.call("index-pack").args(["--stdin"]).stdin(stream).run().map(drop)
+        // The whole file system is flushed before any ref moves, so git need not flush this pack by itself.
+        let call = git.call("index-pack").arg("--stdin").stdin(stream);
+        let call = call.env("GIT_CONFIG_COUNT", "1").env("GIT_CONFIG_KEY_0", "core.fsync");
+        call.env("GIT_CONFIG_VALUE_0", "none").run().map(drop)
     }
 }
 
