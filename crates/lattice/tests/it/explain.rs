@@ -91,6 +91,10 @@ fn a_configured_explainer_adds_to_the_baseline_and_replaces_nothing() {
     let document = lattice(&repo).args(["explain", &id]).json();
     assert!(text(&document["issue"]["explanation"]["added"]).starts_with("First."), "{document:#}");
     assert_eq!(text(&document["issue"]["explanation"]["baseline"]), plain, "{document:#}");
+    let diagnosed = lattice(&repo).args(["doctor", "--explain"]).json();
+    let explained = issue(&diagnosed, "cycle")["explanation"].clone();
+    assert_eq!(text(&explained["baseline"]), plain, "doctor keeps the baseline too: {explained:#}");
+    assert!(text(&explained["added"]).starts_with("First."), "{explained:#}");
 }
 
 // proves: ST-9.2-4
