@@ -101,7 +101,7 @@ fn a_resolved_conflict_leads_to_the_end_of_all_ten_branches() {
     assert_same(&before, &repo.state());
 }
 
-// proves: ST-3.3-2, ST-13.2-3
+// proves partly: ST-3.3-2, ST-13.2-3 — conflict and abort here; success and failure in the tests of the executor
 #[test]
 fn giving_up_in_the_middle_of_ten_branches_changes_nothing() {
     let repo = ten(&["b5"]);

@@ -57,7 +57,7 @@ fn a_change_by_git_is_reported_and_recorded_once_with_both_fingerprints_and_the_
     assert!(log["divergence"].to_string().contains("refs/heads/api"), "{log}");
 }
 
-// proves: ST-7.2-1
+// proves partly: ST-7.2-1 — eight commands; `verify` changes nothing and so records nothing
 #[test]
 fn every_command_that_reads_a_repository_notices_a_change() {
     let commands: [&[&str]; 8] = [
@@ -204,7 +204,8 @@ fn the_ledger_is_evidence_and_not_authority() {
     lattice(&repo).args(["verify", "--full"]).ok();
 }
 
-// proves: ST-3.4.1-3, ST-3.4-4
+// proves: ST-3.4.1-3
+// proves partly: ST-3.4-4 — that packing refs changes nothing, not the order itself
 #[test]
 fn every_change_has_its_intent_and_its_end_in_the_order_of_the_chain() {
     let repo = known();

@@ -48,7 +48,8 @@ fn unhook(repo: &TestRepo) {
     std::fs::remove_file(repo.common_dir().join("hooks/reference-transaction")).expect("it was written");
 }
 
-// proves: ST-2-8, ST-3.2.3-2, ST-3.2.3-3, ST-6.2-6, ST-6.2-7, ST-7.3-4, ST-13.2-1, ST-3.4.2-3
+// proves: ST-2-8, ST-3.2.3-2, ST-3.2.3-3, ST-7.3-4, ST-13.2-1
+// proves partly: ST-6.2-6 — the refs of a restack, not those of every command
 #[test]
 fn a_ref_that_changes_at_any_moment_keeps_the_foreign_value() {
     // A branch of the plan, a document of the plan, and the trunk that the plan depends on.
@@ -94,7 +95,9 @@ fn a_ref_that_changes_at_any_moment_keeps_the_foreign_value() {
 
 // The public predecessor looked at a ref, and then set it by force; and a failed comparison left
 // its op-state behind.
-// proves: ST-4.1-18
+// proves: ST-6.2-7
+// proves partly: ST-3.4.2-3 — the failed comparison; `abort` is in the tests of conflicts
+// proves partly: ST-4.1-18 — as ST-6.2-6
 #[test]
 fn a_ref_that_changes_after_the_last_look_is_not_overwritten_and_leaves_no_marker() {
     let repo = behind();
@@ -113,7 +116,7 @@ fn a_ref_that_changes_after_the_last_look_is_not_overwritten_and_leaves_no_marke
     assert_eq!(newest(&repo), "Aborted");
 }
 
-// proves: ST-6.2-5
+// proves partly: ST-6.2-5 — a checkout between the second look and the move of the refs goes unnoticed
 #[test]
 fn a_branch_that_is_checked_out_elsewhere_meanwhile_is_not_moved() {
     let repo = behind();

@@ -30,7 +30,9 @@ fn put(path: &Path, content: &[u8]) {
     file.write_all(content).expect("there is space");
 }
 
-// proves: ST-3.3-3, ST-3.3-5, ST-3.3-6, ST-3.3-7, ST-3.3-9, ST-3.4.2-8, ST-3.4.2-9
+// proves: ST-3.3-3, ST-3.3-5, ST-3.3-7, ST-3.4.2-9
+// proves partly: ST-3.3-9 — not in a bare repository
+// proves partly: ST-3.4.2-8 — the events of one operation, not that two differ
 #[test]
 fn the_marker_says_which_operation_of_which_command_changes_what_and_where() {
     let repo = TestRepo::draw("main <- api* <- ui; main <- db");
@@ -79,7 +81,7 @@ fn the_marker_of_a_linked_worktree_names_that_worktree() {
     lattice(&other).arg("abort").ok();
 }
 
-// proves: ST-3.3-13, ST-13.2-5
+// proves partly: ST-3.3-13, ST-13.2-5 — not `apply`, `up`, `top` and `doctor --fix`
 #[test]
 fn while_an_operation_is_in_progress_every_other_change_is_refused() {
     let repo = paused();
@@ -148,11 +150,34 @@ fn check_damaged(name: &str, damage: impl FnOnce(&TestRepo, &Path)) {
     lattice(&repo).args(["unfreeze", "ui"]).ok();
 }
 
-/// A marker of a real operation, changed.
+/// A marker of a real operation, changed behind the back of its checksum.
 fn changed(change: impl FnOnce(&mut Value)) -> Vec<u8> {
     let mut marker = marker(&paused());
     change(&mut marker);
     marker.to_string().into_bytes()
+}
+
+/// The checksum that a document has to carry.
+#[track_caller]
+fn checksum(repo: &TestRepo, document: &Value) -> String {
+    let mut bare = document.clone();
+    bare.as_object_mut().expect("an object").remove("checksum");
+    let path = repo.sandbox().root().join("sealed");
+    put(&path, bare.to_string().as_bytes());
+    let sum = Lattice::new("sha256sum", repo).arg(path).ok().stdout;
+    sum.split(' ').next().expect("a sum").to_owned()
+}
+
+/// Changes a document so that its checksum still holds: only what it says can give it away.
+#[track_caller]
+fn forged(repo: &TestRepo, path: &Path, change: impl FnOnce(&mut Value)) -> Vec<u8> {
+    let mut document: Value = serde_json::from_slice(&std::fs::read(path).expect("it is there")).expect("JSON");
+    let genuine = document["checksum"].as_str().expect("text").to_owned();
+    let plain = checksum(repo, &document);
+    assert!(genuine.ends_with(&plain), "the test computes checksums as the program does: {genuine}");
+    change(&mut document);
+    document["checksum"] = genuine.replace(&plain, &checksum(repo, &document)).into();
+    document.to_string().into_bytes()
 }
 
 #[test]
@@ -164,6 +189,10 @@ fn a_damaged_marker_is_recognised_and_never_followed() {
     });
     check_damaged("not JSON", |_, path| put(path, b"\xff\x00"));
     check_damaged("unknown field", |_, path| put(path, &changed(|marker| marker["extra"] = 1.into())));
+    check_damaged("unknown field with a good checksum", |_, path| {
+        let other = paused();
+        put(path, &forged(&other, &other.op_state_path(), |marker| marker["extra"] = 1.into()));
+    });
     check_damaged("wrong version", |_, path| put(path, &changed(|marker| marker["schema_version"] = 2.into())));
     check_damaged("another command", |_, path| put(path, &changed(|marker| marker["command"] = "create".into())));
     check_damaged("a link", |repo, path| {
@@ -176,17 +205,15 @@ fn a_damaged_marker_is_recognised_and_never_followed() {
     });
 }
 
+// proves: ST-3.3-6
 #[test]
 fn a_marker_without_its_journal_does_not_lock_the_repository_for_ever() {
     let damage: [fn(&TestRepo, &Path); 3] = [
         |_, journal| std::fs::remove_file(journal).expect("it is there"),
         |_, journal| put(journal, b""),
-        |_, journal| {
-            // A journal that is whole and belongs to another plan.
-            let mut document: Value =
-                serde_json::from_slice(&std::fs::read(journal).expect("it is there")).expect("JSON");
-            document["plan"]["command"] = "create".into();
-            put(journal, document.to_string().as_bytes());
+        |repo, journal| {
+            let other = forged(repo, journal, |document| document["plan"]["command"] = "create".into());
+            put(journal, &other);
         },
     ];
     for damage in damage {

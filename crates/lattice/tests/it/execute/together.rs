@@ -7,7 +7,7 @@ use lattice_testkit::{Lattice, TestRepo};
 
 use crate::lattice;
 
-// proves: ST-3-3, ST-3.4-2, ST-3.4-3
+// proves: ST-3-3, ST-3.4-3
 #[test]
 fn twenty_programs_at_once_leave_one_chain_and_lose_nothing() {
     let branches: Vec<_> = (0..10).map(|number| format!("b{number}")).collect();
