@@ -136,7 +136,12 @@ impl Fixture {
     pub(super) fn run(&self, program: &Path, arguments: &[&str], environment: &[(&str, &str)]) -> Result<(), Failure> {
         let mut command = self.command(program);
         let command = command.args(arguments).envs(environment.iter().copied());
-        let status = command.stdin(Stdio::null()).stdout(Stdio::null()).status().map_err(|cause| self.failed(cause))?;
+        let status = command
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .status()
+            .map_err(|cause| self.failed(cause))?;
         check(status, arguments)
     }
 

@@ -8,7 +8,10 @@ use super::fixture::{Fixture, Size, write};
 use super::measure::{Contestant, Timing, in_turns, ratio, shown};
 use super::report::Section;
 
-const ROUNDS: usize = 11;
+const ROUNDS: usize = 7;
+
+/// Peers that take seconds for what Git's plumbing does in a tenth of one are only asked up to this size.
+const PEERS_UP_TO: usize = 50;
 
 pub(super) fn run(root: &Path) -> Result<Vec<Section>, Failure> {
     let scratch = tempfile::tempdir().map_err(|cause| Failure::File { path: std::env::temp_dir(), cause })?;
@@ -68,14 +71,14 @@ impl Bench {
                 run: Box::new(|| ours.borrow().run(&self.lattice, &["restack"], &[])),
             },
         ];
-        if size.branches <= 100 {
+        if size.branches <= PEERS_UP_TO {
             contestants.push(Contestant {
                 name: "git rebase --update-refs".to_owned(),
                 prepare: Box::new(|| rebased.borrow_mut().move_trunk()),
                 run: Box::new(|| rebased.borrow().git(&["rebase", "-q", "--update-refs", "main"])),
             });
         }
-        if let Some(program) = &machete_program {
+        if let Some(program) = machete_program.as_ref().filter(|_| size.branches == PEERS_UP_TO) {
             prepare_machete(&machete.borrow())?;
             contestants.push(Contestant {
                 name: "git machete traverse".to_owned(),
@@ -89,7 +92,7 @@ impl Bench {
                 }),
             });
         }
-        in_turns(if size.branches > 100 { 5 } else { ROUNDS }, &mut contestants)
+        in_turns(if size.branches > 100 { 3 } else { ROUNDS }, &mut contestants)
     }
 
     fn log(&self) -> Result<Section, Failure> {
