@@ -34,17 +34,7 @@ impl Bench {
             "50 branches x 2 commits in a repository of 2,000 files, the top branch checked out; the trunk has moved by one commit.",
             &["what", "median", "best", "ratio of medians", "ratio of bests", "git processes"],
         );
-        for timing in &timings {
-            let count = if timing.name.starts_with("lattice") { processes.to_string() } else { String::new() };
-            section.row(vec![
-                timing.name.clone(),
-                shown(timing.median),
-                shown(timing.best),
-                format!("{:.2}", ratio(timing.median, timings[0].median)),
-                format!("{:.2}", ratio(timing.best, timings[0].best)),
-                count,
-            ]);
-        }
+        add_rows(&mut section, &timings, processes);
         Ok(section)
     }
 
@@ -104,17 +94,7 @@ impl Bench {
             "1,000 tracked branches, refs packed, nothing changed since the last operation.",
             &["what", "median", "best", "ratio of medians", "ratio of bests", "git processes"],
         );
-        for timing in &timings {
-            let count = if timing.name.starts_with("lattice") { processes.to_string() } else { String::new() };
-            section.row(vec![
-                timing.name.clone(),
-                shown(timing.median),
-                shown(timing.best),
-                format!("{:.2}", ratio(timing.median, timings[0].median)),
-                format!("{:.2}", ratio(timing.best, timings[0].best)),
-                count,
-            ]);
-        }
+        add_rows(&mut section, &timings, processes);
         Ok(section)
     }
 
@@ -193,6 +173,21 @@ impl Bench {
         fixture.run(Path::new("chmod"), &["+x", &wrapper.display().to_string()], &[])?;
         fixture.run(&self.lattice, arguments, &[("LATTICE_GIT", &wrapper.display().to_string())])?;
         Ok(crate::read(&log)?.lines().count())
+    }
+}
+
+/// One row per contestant, with its ratio to the first; git processes are counted for Lattice alone.
+fn add_rows(section: &mut Section, timings: &[Timing], processes: usize) {
+    for timing in timings {
+        let count = if timing.name.starts_with("lattice") { processes.to_string() } else { String::new() };
+        section.row(vec![
+            timing.name.clone(),
+            shown(timing.median),
+            shown(timing.best),
+            format!("{:.2}", ratio(timing.median, timings[0].median)),
+            format!("{:.2}", ratio(timing.best, timings[0].best)),
+            count,
+        ]);
     }
 }
 
