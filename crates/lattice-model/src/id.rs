@@ -1,12 +1,13 @@
 //! Ids: objects, operations, fingerprints, digests.
 
 use std::fmt;
+use std::hash::{Hash, Hasher};
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 /// A full object id of Git: 40 hexadecimal digits, or 64 in a SHA-256 repository.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Oid {
     bytes: [u8; 32],
@@ -67,6 +68,13 @@ impl Oid {
     }
 }
 
+impl Hash for Oid {
+    /// An id is a hash already; its first bytes tell it from others as well as all of them.
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write(&self.bytes[..8]);
+    }
+}
+
 fn digit(hex: u8) -> Option<u8> {
     match hex {
         b'0'..=b'9' => Some(hex - b'0'),
@@ -77,7 +85,10 @@ fn digit(hex: u8) -> Option<u8> {
 
 impl fmt::Display for Oid {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&hex(&self.bytes[..usize::from(self.len)]))
+        let mut digits = [0; 64];
+        let digits = &mut digits[..self.hex_len()];
+        write_hex(self.as_bytes(), digits);
+        f.write_str(std::str::from_utf8(digits).map_err(|_| fmt::Error)?)
     }
 }
 
@@ -169,13 +180,17 @@ hex_id!(
 );
 
 fn hex(bytes: &[u8]) -> String {
+    let mut digits = vec![0; bytes.len() * 2];
+    write_hex(bytes, &mut digits);
+    String::from_utf8_lossy(&digits).into_owned()
+}
+
+fn write_hex(bytes: &[u8], digits: &mut [u8]) {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    let mut text = String::with_capacity(bytes.len() * 2);
-    for byte in bytes {
-        text.push(char::from(DIGITS[usize::from(byte >> 4)]));
-        text.push(char::from(DIGITS[usize::from(byte & 15)]));
+    for (byte, pair) in bytes.iter().zip(digits.chunks_exact_mut(2)) {
+        pair[0] = DIGITS[usize::from(byte >> 4)];
+        pair[1] = DIGITS[usize::from(byte & 15)];
     }
-    text
 }
 
 #[cfg(test)]

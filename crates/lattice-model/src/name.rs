@@ -1,6 +1,7 @@
 //! Validated names: branches and full ref names.
 
 use std::fmt;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
@@ -10,12 +11,12 @@ use serde::{Deserialize, Serialize};
 /// option nor resolve to anything but `refs/heads/<name>`.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
-pub struct BranchName(String);
+pub struct BranchName(Arc<str>);
 
 /// A full ref name, such as `refs/heads/main`.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
-pub struct RefName(String);
+pub struct RefName(Arc<str>);
 
 /// Why a text is not a name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -41,13 +42,7 @@ impl BranchName {
         let name = name.into();
         check_branch(&name)?;
         check_components(&name)?;
-        Ok(Self(name))
-    }
-
-    /// The rest of a valid ref name, whose components need no second check.
-    fn from_valid_ref(rest: &str) -> Option<Self> {
-        check_branch(rest).ok()?;
-        Some(Self(rest.to_owned()))
+        Ok(Self(name.into()))
     }
 
     pub fn as_str(&self) -> &str {
@@ -61,12 +56,12 @@ impl BranchName {
 
     /// `refs/heads/<name>`.
     pub fn branch_ref(&self) -> RefName {
-        RefName(format!("{HEADS}{}", self.0))
+        RefName(format!("{HEADS}{}", self.0).into())
     }
 
     /// `refs/branch-metadata/<name>`.
     pub fn metadata_ref(&self) -> RefName {
-        RefName(format!("{METADATA}{}", self.0))
+        RefName(format!("{METADATA}{}", self.0).into())
     }
 }
 
@@ -78,7 +73,7 @@ impl RefName {
             return Err(NameError::NotFull(name));
         }
         check_components(&name)?;
-        Ok(Self(name))
+        Ok(Self(name.into()))
     }
 
     pub fn as_str(&self) -> &str {
@@ -87,12 +82,22 @@ impl RefName {
 
     /// The branch whose tip this ref is, if it is one.
     pub fn as_branch(&self) -> Option<BranchName> {
-        BranchName::from_valid_ref(self.0.strip_prefix(HEADS)?)
+        self.branch().map(|name| BranchName(name.into()))
     }
 
     /// The branch whose metadata this ref is, if it is one.
     pub fn as_metadata_of(&self) -> Option<BranchName> {
-        BranchName::from_valid_ref(self.0.strip_prefix(METADATA)?)
+        self.metadata_of().map(|name| BranchName(name.into()))
+    }
+
+    /// As `as_branch`, for looking only. The components of a valid ref name need no second check.
+    pub fn branch(&self) -> Option<&str> {
+        self.0.strip_prefix(HEADS).filter(|name| check_branch(name).is_ok())
+    }
+
+    /// As `as_metadata_of`, for looking only.
+    pub fn metadata_of(&self) -> Option<&str> {
+        self.0.strip_prefix(METADATA).filter(|name| check_branch(name).is_ok())
     }
 }
 
@@ -122,24 +127,28 @@ fn check_components(name: &str) -> Result<(), NameError> {
         return Err(NameError::Empty);
     }
     let forbidden = |what| NameError::Forbidden { name: name.to_owned(), what };
-    if name.chars().any(|c| c.is_ascii_control()) {
-        return Err(forbidden("a control character"));
-    }
-    if name.contains(|c| " ~^:?*[\\".contains(c)) {
-        return Err(forbidden("a space or one of ~ ^ : ? * [ \\"));
-    }
-    if name.contains("..") || name.contains("@{") || name.ends_with('.') {
-        return Err(forbidden("`..`, `@{` or a dot at the end"));
-    }
-    for component in name.split('/') {
-        if component.is_empty() {
-            return Err(forbidden("an empty component"));
-        }
-        if component.starts_with('.') || component.ends_with(".lock") {
-            return Err(forbidden("a component that starts with a dot or ends with `.lock`"));
+    // A repository has thousands of names, so one pass over the bytes finds what any of them may not contain.
+    let mut before = b'/';
+    for byte in name.bytes() {
+        match (before, byte) {
+            (_, 0..0x20 | 0x7f) => return Err(forbidden("a control character")),
+            (_, b' ' | b'~' | b'^' | b':' | b'?' | b'*' | b'[' | b'\\') => {
+                return Err(forbidden("a space or one of ~ ^ : ? * [ \\"));
+            }
+            (b'.', b'.') | (b'@', b'{') => return Err(forbidden("`..`, `@{` or a dot at the end")),
+            (b'/', b'/') => return Err(forbidden("an empty component")),
+            (b'/', b'.') => return Err(forbidden("a component that starts with a dot or ends with `.lock`")),
+            _ => before = byte,
         }
     }
-    Ok(())
+    match before {
+        b'/' => Err(forbidden("an empty component")),
+        b'.' => Err(forbidden("`..`, `@{` or a dot at the end")),
+        _ if name.ends_with(".lock") || name.contains(".lock/") => {
+            Err(forbidden("a component that starts with a dot or ends with `.lock`"))
+        }
+        _ => Ok(()),
+    }
 }
 
 macro_rules! name_conversions {
@@ -152,7 +161,7 @@ macro_rules! name_conversions {
         }
         impl From<$name> for String {
             fn from(name: $name) -> Self {
-                name.0
+                name.0.as_ref().to_owned()
             }
         }
         impl fmt::Display for $name {

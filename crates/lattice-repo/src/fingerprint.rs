@@ -1,6 +1,7 @@
 //! The fingerprint: one hash over every ref value that Lattice depends on.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::fmt::Write as _;
 
 use lattice_model::event::RefChange;
 use lattice_model::id::{ContentDigest, Fingerprint, Oid};
@@ -23,11 +24,12 @@ impl Covered {
         trunk: Option<&BranchName>,
         config: Option<ContentDigest>,
     ) -> Self {
-        let tracked: BTreeSet<_> = refs.keys().filter_map(RefName::as_metadata_of).collect();
+        let tracked: HashSet<_> = refs.keys().filter_map(RefName::metadata_of).collect();
+        let trunk = trunk.map(BranchName::as_str);
         let covers = |name: &RefName| {
-            let branch = name.as_branch();
-            name.as_metadata_of().is_some()
-                || branch.as_ref().is_some_and(|branch| Some(branch) == trunk || tracked.contains(branch))
+            let branch = name.branch();
+            name.metadata_of().is_some()
+                || branch.is_some_and(|branch| Some(branch) == trunk || tracked.contains(branch))
         };
         let refs = refs.iter().filter(|(name, _)| covers(name)).map(|(name, oid)| (name.clone(), *oid)).collect();
         Self { refs, config }
@@ -41,7 +43,8 @@ impl Covered {
             text.extend([config.as_str(), " ", CONFIG, "\n"]);
         }
         for (name, oid) in &self.refs {
-            text.extend([oid.to_string().as_str(), " ", name.as_str(), "\n"]);
+            // Writing to memory does not fail.
+            let _ = writeln!(text, "{oid} {name}");
         }
         text
     }

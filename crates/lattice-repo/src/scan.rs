@@ -6,7 +6,7 @@ use std::thread;
 
 use lattice_model::event::RefChange;
 use lattice_model::history::{Ancestry, History};
-use lattice_model::id::Oid;
+use lattice_model::id::{Fingerprint, Oid};
 use lattice_model::name::{BranchName, RefName};
 use lattice_model::settings::Settings;
 use lattice_model::snapshot::{
@@ -78,10 +78,12 @@ impl Repo {
             read.refs.keys().filter_map(RefName::as_metadata_of).filter_map(|b| branches.get(&b).copied()).collect();
         // The two processes answer independent questions; on two cores they overlap.
         let git = &self.git;
-        let (metadata, parents) = thread::scope(|scope| {
+        let ((metadata, covered, fingerprint), parents) = thread::scope(|scope| {
             let walk = scope.spawn(move || git.parents_of(tips, trunk));
-            let metadata = self.read_metadata(&read);
-            (metadata, walk.join().expect("bug: reading history does not panic"))
+            let covered = Covered::new(&read.refs, settings.trunk.as_ref(), config.digest().cloned());
+            let fingerprint = covered.fingerprint();
+            let here = (self.read_metadata(&read), covered, fingerprint);
+            (here, walk.join().expect("bug: reading history does not panic"))
         });
         let metadata = metadata?;
         let walked = match parents {
@@ -89,11 +91,10 @@ impl Repo {
             Err(GitError::Failed { .. }) => self.walk_one_by_one(&branches, &metadata, trunk)?,
             Err(error) => return Err(error.into()),
         };
-        let covered = Covered::new(&read.refs, settings.trunk.as_ref(), config.digest().cloned());
         let op_state = self.read_op_state();
         let ledger = self.read_ledger_tip(read.ledger)?;
         let divergence = match op_state {
-            OpStateReading::Absent => self.divergence(&ledger, &covered)?,
+            OpStateReading::Absent => self.divergence(&ledger, &covered, &fingerprint)?,
             OpStateReading::Present(_) | OpStateReading::Damaged { .. } => None,
         };
         let recorded = self.recorded(&ledger, divergence.as_ref())?;
@@ -114,7 +115,7 @@ impl Repo {
             completeness: self.completeness(),
             stale_locks,
             warnings: read.warnings,
-            fingerprint: covered.fingerprint(),
+            fingerprint,
             divergence,
             recorded,
             branches,
@@ -192,13 +193,14 @@ impl Repo {
                 readings.insert(branch.clone(), MetadataReading { oid: *oid, content: Err(problem) });
             }
             let names: Vec<_> = wanted.iter().map(|(_, oid)| oid.to_string()).collect();
-            for ((branch, oid), bytes) in wanted.into_iter().zip(objects.contents(&names)?) {
+            objects.each_content(&names, |at, bytes| {
+                let (branch, oid) = wanted[at];
                 let content = match bytes {
                     Some(bytes) => format::metadata::parse(&bytes, branch, oid.hex_len()),
                     None => Err(MetadataProblem::Missing(oid)),
                 };
                 readings.insert(branch.clone(), MetadataReading { oid, content });
-            }
+            })?;
             Ok(readings)
         })
     }
@@ -287,13 +289,17 @@ impl Repo {
         })
     }
 
-    fn divergence(&self, ledger: &LedgerReading, covered: &Covered) -> Result<Option<Divergence>, GitError> {
+    fn divergence(
+        &self,
+        ledger: &LedgerReading,
+        covered: &Covered,
+        current: &Fingerprint,
+    ) -> Result<Option<Divergence>, GitError> {
         let LedgerReading::Tip { commit, event, .. } = ledger else { return Ok(None) };
-        let current = covered.fingerprint();
-        let Some(prior) = event.committed.clone().filter(|prior| *prior != current) else { return Ok(None) };
+        let Some(prior) = event.committed.clone().filter(|prior| prior != current) else { return Ok(None) };
         let stored = self.with_objects(|objects| objects.contents(&[format!("{commit}:refs")]))?.pop().flatten();
         let stored = stored.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default();
-        Ok(Some(Divergence { prior, current, changes: covered.changes_since(&stored) }))
+        Ok(Some(Divergence { prior, current: current.clone(), changes: covered.changes_since(&stored) }))
     }
 
     /// What the ledger last saw of the branches that changed, as far as it still exists.

@@ -1,6 +1,6 @@
 //! `log`: draws the stacks.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use clap::Args;
 use lattice_engine::{CommitLine, Engine, Evidence, WorkingCopyNeed};
@@ -12,9 +12,9 @@ use lattice_model::snapshot::{OpStateReading, Snapshot};
 
 use crate::app::App;
 use crate::error::Failure;
-use crate::output::documents::{BranchDocument, DivergenceDocument, LogDocument};
+use crate::output::documents::{BranchDocument, DivergenceDocument, LogDocument, PrDocument};
 use crate::output::graph::{self, Row};
-use crate::output::{Reply, printable};
+use crate::output::{Document, Lazy, Reply, printable};
 
 /// Draw the stacks: tips on top, the trunk at the bottom
 #[derive(Debug, Args)]
@@ -78,50 +78,69 @@ pub(crate) fn overview(app: &App) -> Result<Reply, Failure> {
 fn log(app: &App, detail: Detail, extent: Extent, untracked: bool) -> Result<Reply, Failure> {
     let engine = app.engine()?;
     let observed = engine.observe("log", WorkingCopyNeed::No)?;
-    let snapshot = &observed.snapshot;
+    let snapshot = observed.snapshot;
     let graph = snapshot.graph();
-    let shown = shown(snapshot, &graph, extent);
-    let document = document(snapshot, &graph, &shown);
-    let view = View { app, engine: &engine, snapshot, graph: &graph, detail };
-    let mut text = view.drawing(&shown, &document)?;
+    let placed = graph.topological();
+    let lost = snapshot.tracked().count() - placed.len();
+    let shown = shown(&snapshot, &graph, extent);
+    let view = View { app, engine: &engine, snapshot: &snapshot, graph: &graph, detail };
+    let mut text = view.drawing(&shown)?;
     if untracked {
-        document.untracked.iter().for_each(|name| text.push_str(&format!("  {}  (untracked)\n", printable(name))));
+        self::untracked(&snapshot).for_each(|name| text.push_str(&format!("  {}  (untracked)\n", printable(&name))));
     }
-    let unreadable = document.unreadable.clone();
-    let mut reply = Reply::new(document, text);
-    for (branch, reason) in &unreadable {
-        reply = reply
-            .note(format!("{branch} is left out, its metadata cannot be used: {reason}; lattice doctor says more"));
-    }
+    let mut notes: Vec<_> = unreadable(&snapshot)
+        .map(|(branch, reason)| {
+            format!("{branch} is left out, its metadata cannot be used: {reason}; lattice doctor says more")
+        })
+        .collect();
     if let Evidence::NotRecorded(reason) = observed.evidence {
-        reply = reply.note(format!("changes made outside of Lattice were seen and could not be recorded: {reason}"));
+        notes.push(format!("changes made outside of Lattice were seen and could not be recorded: {reason}"));
     }
-    Ok(remarks(snapshot, &graph, reply))
+    notes.extend(remarks(&snapshot, lost));
+    let mut reply =
+        Reply::named(LogDocument::COMMAND, Lazy(move || document(&snapshot, &graph, placed.clone(), &shown)), text);
+    reply.notes = notes;
+    Ok(reply)
+}
+
+/// Local branches that Lattice does not manage, whatever their names look like.
+fn untracked(snapshot: &Snapshot) -> impl Iterator<Item = String> {
+    let is_trunk = |branch: &BranchName| snapshot.settings.trunk.as_ref() == Some(branch);
+    let branches =
+        snapshot.branches.keys().filter(move |branch| !is_trunk(branch) && !snapshot.metadata.contains_key(*branch));
+    branches.map(ToString::to_string).chain(snapshot.unusable.iter().map(|name| name.name.clone()))
+}
+
+/// Branches whose documents cannot be used, and why.
+fn unreadable(snapshot: &Snapshot) -> impl Iterator<Item = (String, String)> {
+    snapshot
+        .metadata
+        .iter()
+        .filter_map(|(branch, reading)| Some((branch.to_string(), reading.content.as_ref().err()?.to_string())))
 }
 
 /// What a reader should know besides the drawing.
-fn remarks(snapshot: &Snapshot, graph: &StackGraph, reply: Reply) -> Reply {
-    let mut reply = reply;
+fn remarks(snapshot: &Snapshot, lost: usize) -> Vec<String> {
+    let mut notes = Vec::new();
     match &snapshot.op_state {
         OpStateReading::Present(state) => {
-            reply = reply.note(format!("`{}` is in progress: lattice continue, or lattice abort", state.command));
+            notes.push(format!("`{}` is in progress: lattice continue, or lattice abort", state.command));
         }
-        OpStateReading::Damaged { .. } => reply = reply.note("an operation was cut off: lattice doctor"),
+        OpStateReading::Damaged { .. } => notes.push("an operation was cut off: lattice doctor".to_owned()),
         OpStateReading::Absent => {}
     }
     if snapshot.settings.trunk.is_none() {
-        reply = reply.note("Lattice is not set up here: lattice init");
+        notes.push("Lattice is not set up here: lattice init".to_owned());
     } else if snapshot.trunk().is_none() {
-        reply = reply.note("the configured trunk does not exist: lattice doctor");
+        notes.push("the configured trunk does not exist: lattice doctor".to_owned());
     } else if snapshot.metadata.is_empty() {
-        reply = reply.note("no branch is tracked yet: lattice create <name>, or lattice track");
+        notes.push("no branch is tracked yet: lattice create <name>, or lattice track".to_owned());
     }
-    let lost = snapshot.tracked().count() - graph.topological().len();
     if lost > 0 {
         let which = if lost == 1 { "1 branch does".to_owned() } else { format!("{lost} branches do") };
-        reply = reply.note(format!("{which} not lead to the trunk: lattice doctor"));
+        notes.push(format!("{which} not lead to the trunk: lattice doctor"));
     }
-    reply
+    notes
 }
 
 fn shown(snapshot: &Snapshot, graph: &StackGraph, extent: Extent) -> BTreeSet<BranchName> {
@@ -134,27 +153,22 @@ fn shown(snapshot: &Snapshot, graph: &StackGraph, extent: Extent) -> BTreeSet<Br
     }
 }
 
-fn document(snapshot: &Snapshot, graph: &StackGraph, shown: &BTreeSet<BranchName>) -> LogDocument {
-    let mut order: Vec<_> = graph.topological().into_iter().filter(|branch| shown.contains(branch)).collect();
+fn document(
+    snapshot: &Snapshot,
+    graph: &StackGraph,
+    mut order: Vec<BranchName>,
+    shown: &BTreeSet<BranchName>,
+) -> LogDocument {
+    order.retain(|branch| shown.contains(branch));
     let placed: BTreeSet<_> = order.iter().cloned().collect();
     // Branches that do not lead to the trunk are broken, not invisible.
     order.extend(shown.iter().filter(|branch| !placed.contains(*branch)).cloned());
-    let is_trunk = |branch: &BranchName| snapshot.settings.trunk.as_ref() == Some(branch);
-    let untracked =
-        snapshot.branches.keys().filter(|branch| !is_trunk(branch) && !snapshot.metadata.contains_key(*branch));
-    let unreadable = snapshot
-        .metadata
-        .iter()
-        .filter_map(|(branch, reading)| Some((branch.to_string(), reading.content.as_ref().err()?.to_string())));
     LogDocument {
         trunk: snapshot.settings.trunk.as_ref().map(ToString::to_string),
         current: snapshot.head.branch().map(ToString::to_string),
         branches: order.iter().filter_map(|branch| BranchDocument::of(snapshot, graph, branch)).collect(),
-        untracked: untracked
-            .map(ToString::to_string)
-            .chain(snapshot.unusable.iter().map(|name| name.name.clone()))
-            .collect(),
-        unreadable: unreadable.collect(),
+        untracked: untracked(snapshot).collect(),
+        unreadable: unreadable(snapshot).collect(),
         divergence: snapshot.divergence.as_ref().map(DivergenceDocument::of),
         operation: match &snapshot.op_state {
             OpStateReading::Present(state) => Some(state.op.to_string()),
@@ -173,22 +187,20 @@ struct View<'a> {
 }
 
 impl View<'_> {
-    fn drawing(&self, shown: &BTreeSet<BranchName>, document: &LogDocument) -> Result<String, Failure> {
+    fn drawing(&self, shown: &BTreeSet<BranchName>) -> Result<String, Failure> {
         let current = self.snapshot.head.branch();
         let mut rows = Vec::new();
         if let Some(trunk) = &self.snapshot.settings.trunk {
             rows = graph::draw(self.graph, trunk, current, shown, self.app.style);
         }
-        let drawn: BTreeSet<_> = rows.iter().map(|row| row.branch.clone()).collect();
+        let drawn: HashSet<_> = rows.iter().map(|row| row.branch.clone()).collect();
         let lost = shown.iter().filter(|branch| !drawn.contains(*branch));
         rows.extend(lost.map(|branch| Row { drawing: "?".to_owned(), below: String::new(), branch: branch.clone() }));
-        let facts: BTreeMap<&str, &BranchDocument> =
-            document.branches.iter().map(|branch| (branch.name.as_str(), branch)).collect();
         let width = rows.iter().map(|row| columns(&row.drawing) + 1 + columns(row.branch.as_str())).max().unwrap_or(0);
         let mut text = String::new();
         let subjects = self.subjects(&rows)?;
         for row in &rows {
-            text.push_str(&self.line(row, facts.get(row.branch.as_str()).copied(), width));
+            text.push_str(&self.line(row, width));
             for commit in self.own_commits(&row.branch).iter().filter_map(|commit| subjects.get(commit)) {
                 let id = self.app.style.dim(&commit.commit.short());
                 text.push_str(&format!("{}   {id} {}\n", row.below, printable(&commit.subject)));
@@ -197,12 +209,11 @@ impl View<'_> {
         Ok(text)
     }
 
-    fn line(&self, row: &Row, facts: Option<&BranchDocument>, width: usize) -> String {
+    fn line(&self, row: &Row, width: usize) -> String {
         let name = printable(row.branch.as_str());
-        let remarks = match (self.detail, facts) {
-            (Detail::Names, _) => Vec::new(),
-            (Detail::Usual | Detail::Commits, Some(branch)) => self.remarks(branch),
-            (Detail::Usual | Detail::Commits, None) => vec![self.app.style.dim("trunk")],
+        let remarks = match self.detail {
+            Detail::Names => Vec::new(),
+            Detail::Usual | Detail::Commits => self.remarks(&row.branch),
         };
         let here = self.snapshot.head.branch() == Some(&row.branch);
         let shown = if here { self.app.style.bold(&name) } else { name.clone() };
@@ -211,23 +222,25 @@ impl View<'_> {
         format!("{}\n", line.trim_end())
     }
 
-    fn remarks(&self, branch: &BranchDocument) -> Vec<String> {
+    fn remarks(&self, branch: &BranchName) -> Vec<String> {
         let style = self.app.style;
-        let mut remarks = vec![style.dim(&count(branch.commits, "commit"))];
-        if branch.needs_restack {
+        let Some((metadata, _)) = self.snapshot.metadata_of(branch) else { return vec![style.dim("trunk")] };
+        let commits = self.snapshot.position(branch).map_or(0, |position| position.commits.len());
+        let mut remarks = vec![style.dim(&count(commits, "commit"))];
+        if self.snapshot.needs_restack(branch) {
             remarks.push(style.warn("needs restack"));
         }
-        if branch.frozen {
+        if metadata.freeze.is_frozen() {
             remarks.push("frozen".to_owned());
         }
-        if let Some(pr) = &branch.pr {
+        if let Some(pr) = PrDocument::of(&metadata.pr) {
             remarks.push(pr.text());
         }
-        let here = self.snapshot.repository.work_dir.as_ref().map(|path| path.display().to_string());
-        if branch.checked_out.is_some() && branch.checked_out != here {
-            remarks.push(format!("in {}", printable(branch.checked_out.as_deref().unwrap_or_default())));
+        let here = self.snapshot.repository.work_dir.as_ref();
+        if let Some(elsewhere) = self.snapshot.worktrees.get(branch).filter(|path| Some(*path) != here) {
+            remarks.push(format!("in {}", printable(&elsewhere.display().to_string())));
         }
-        if self.snapshot.head.branch().is_some_and(|current| current.as_str() == branch.name) {
+        if self.snapshot.head.branch() == Some(branch) {
             remarks.push(style.good("(current)"));
         }
         remarks

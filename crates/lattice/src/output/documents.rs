@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use lattice_engine::Operation;
+use lattice_model::branch::PrState;
 use lattice_model::event::RefChange;
 use lattice_model::graph::StackGraph;
 use lattice_model::name::BranchName;
@@ -130,6 +131,17 @@ pub(crate) struct PrDocument {
 }
 
 impl PrDocument {
+    pub(crate) fn of(pr: &PrState) -> Option<Self> {
+        match pr {
+            PrState::None {} => None,
+            PrState::Linked { number, url, last_known, .. } => Some(Self {
+                number: *number,
+                url: url.clone(),
+                state: last_known.as_ref().map(|known| known.state.clone()),
+            }),
+        }
+    }
+
     pub(crate) fn text(&self) -> String {
         format!("#{} {}", self.number, self.state.as_deref().unwrap_or_default()).trim_end().to_owned()
     }
@@ -152,16 +164,7 @@ pub(crate) struct BranchDocument {
 
 impl BranchDocument {
     pub(crate) fn of(snapshot: &Snapshot, graph: &StackGraph, branch: &BranchName) -> Option<Self> {
-        use lattice_model::branch::PrState;
         let (metadata, _) = snapshot.metadata_of(branch)?;
-        let pr = match &metadata.pr {
-            PrState::None {} => None,
-            PrState::Linked { number, url, last_known, .. } => Some(PrDocument {
-                number: *number,
-                url: url.clone(),
-                state: last_known.as_ref().map(|known| known.state.clone()),
-            }),
-        };
         Some(Self {
             name: branch.to_string(),
             parent: metadata.parent.name().to_string(),
@@ -171,7 +174,7 @@ impl BranchDocument {
             frozen: metadata.freeze.is_frozen(),
             needs_restack: snapshot.needs_restack(branch),
             commits: snapshot.position(branch).map_or(0, |position| position.commits.len()),
-            pr,
+            pr: PrDocument::of(&metadata.pr),
             checked_out: snapshot.worktrees.get(branch).map(|path| path.display().to_string()),
         })
     }

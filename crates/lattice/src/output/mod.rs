@@ -4,6 +4,7 @@ pub(crate) mod documents;
 pub(crate) mod graph;
 pub(crate) mod issues;
 
+use std::borrow::Cow;
 use std::io::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -62,6 +63,15 @@ trait Fields {
 impl<T: Serialize> Fields for T {
     fn value(&self) -> Value {
         serde_json::to_value(self).expect("bug: our documents have string keys")
+    }
+}
+
+/// A document that is made only if someone wants to see it.
+pub(crate) struct Lazy<F>(pub(crate) F);
+
+impl<D: Document, F: Fn() -> D> Serialize for Lazy<F> {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        (self.0)().serialize(serializer)
     }
 }
 
@@ -229,15 +239,24 @@ pub(crate) fn indented(text: &str, by: &str) -> String {
 
 /// Text from outside, made safe for a terminal: control and direction characters become visible.
 pub(crate) fn printable(text: &str) -> String {
-    let hidden = |c: char| {
-        (c.is_control() && c != '\n' && c != '\t')
-            || matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
-    };
-    text.chars().flat_map(|c| if hidden(c) { c.escape_unicode().collect::<Vec<_>>() } else { vec![c] }).collect()
+    let mut shown = String::with_capacity(text.len());
+    for c in text.chars() {
+        if hides(c) { shown.extend(c.escape_unicode()) } else { shown.push(c) }
+    }
+    shown
+}
+
+/// Whether a terminal would obey a character instead of showing it.
+fn hides(c: char) -> bool {
+    (c.is_control() && c != '\n' && c != '\t')
+        || matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
 }
 
 /// As `printable`, for text that may have been painted here: only our own colours get through.
-fn visible(text: &str) -> String {
+fn visible(text: &str) -> Cow<'_, str> {
+    if !text.contains(hides) {
+        return Cow::Borrowed(text);
+    }
     let mut shown = String::with_capacity(text.len());
     for (at, part) in text.split('\u{1b}').enumerate() {
         let digits =
@@ -248,7 +267,7 @@ fn visible(text: &str) -> String {
         }
         shown.push_str(&printable(part));
     }
-    shown
+    Cow::Owned(shown)
 }
 
 /// A line of the trace that `--debug` asks for.
