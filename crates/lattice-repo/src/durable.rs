@@ -2,6 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use rustix::fs::{Mode, OFlags};
@@ -31,6 +32,20 @@ pub(crate) fn write(path: &Path, content: &[u8]) -> io::Result<()> {
         return Err(error);
     }
     File::open(folder)?.sync_all()
+}
+
+/// Replaces `path` by a file with this content that nobody writes to any more, as Git's packs are.
+#[expect(clippy::disallowed_methods, reason = "the place where own files are renamed")]
+pub(crate) fn write_read_only(path: &Path, content: &[u8]) -> io::Result<()> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    // Git removes what a crash leaves under such a name.
+    let temporary = path.with_file_name(format!("tmp_{name}_{}", std::process::id()));
+    let mut file = File::options().write(true).create(true).truncate(true).mode(0o444).open(&temporary)?;
+    let written = file.write_all(content).and_then(|()| file.sync_data()).and_then(|()| fs::rename(&temporary, path));
+    if written.is_err() {
+        let _ = fs::remove_file(&temporary);
+    }
+    written
 }
 
 /// Replaces a file of Git's by its own protocol: the new content is written to `<path>.lock`,
@@ -114,6 +129,15 @@ pub(crate) fn sync_file_system(folder: &Path) -> io::Result<()> {
     #[cfg(not(target_os = "linux"))]
     folder.sync_all()?;
     Ok(())
+}
+
+/// Flushes one file, which may be gone already.
+pub(crate) fn sync_file(path: &Path) -> io::Result<()> {
+    match File::open(path) {
+        Ok(file) => file.sync_data(),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(error),
+    }
 }
 
 fn temporary(path: &Path) -> std::path::PathBuf {

@@ -241,7 +241,7 @@ impl Repo {
         let commit = self.git.write_commit(content.into_bytes())?;
         let expected = Expected::from_option(tip_of(tip));
         let edit = RefEdit { name: ledger_ref(), expected, to: Target::Set(commit) };
-        self.git.update_refs(&[edit], "lattice: evidence", commit.hex_len())
+        self.git.update_refs(&[edit], "lattice: evidence", &self.paths)
     }
 
     /// The tip as it is now.

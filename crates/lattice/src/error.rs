@@ -151,9 +151,10 @@ impl From<GitError> for Failure {
                 Self::new("hook-refused", error.to_string()).hint("nothing was changed; --no-verify skips hooks")
             }
             GitError::Killed { .. } => Self::new("git-killed", error.to_string()),
-            GitError::Start { source, .. } | GitError::Pipe { source, .. } | GitError::Read { source, .. } => {
-                Self::new("git-io", error.to_string()).cause(source.to_string())
-            }
+            GitError::Start { source, .. }
+            | GitError::Pipe { source, .. }
+            | GitError::Read { source, .. }
+            | GitError::Write { source, .. } => Self::new("git-io", error.to_string()).cause(source.to_string()),
             GitError::Failed { .. } | GitError::Unexpected { .. } => Self::new("git-failed", error.to_string()),
         };
         match said {
@@ -221,6 +222,9 @@ impl From<ExecuteError> for Failure {
                 in_doubt(Self { causes: [vec![inner.message], inner.causes].concat(), ..Self::new("incomplete", text) })
             }
             ExecuteError::NothingInProgress => Self::new("nothing-in-progress", text),
+            ExecuteError::StillRunning { .. } => Self::new("still-running", text)
+                .cause("the Lattice that started it is gone; what it does now cannot be known")
+                .hint("try again when it has ended"),
             ExecuteError::WrongWorktree { path } => {
                 Self::new("wrong-worktree", text).hint(format!("run it there: lattice -C {} …", path.display()))
             }

@@ -45,6 +45,8 @@ pub enum ExecuteError {
     Incomplete { source: Box<ExecuteError> },
     #[error("no operation is in progress")]
     NothingInProgress,
+    #[error("process {pid} of the operation is still running")]
+    StillRunning { pid: u32 },
     #[error("the operation was begun in {}", path.display())]
     WrongWorktree { path: PathBuf },
     #[error("the journal of the operation cannot be used: {reason}")]
@@ -76,6 +78,7 @@ impl ExecuteError {
             | Self::NotVerified { .. }
             | Self::Incomplete { .. }
             | Self::NothingInProgress
+            | Self::StillRunning { .. }
             | Self::WrongWorktree { .. }
             | Self::JournalUnusable { .. }
             | Self::Unresolved { .. }

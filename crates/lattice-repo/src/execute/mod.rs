@@ -6,6 +6,7 @@
 
 mod error;
 mod keep;
+mod orphans;
 mod pause;
 mod prepare;
 mod produce;
@@ -28,6 +29,7 @@ use lattice_model::time::Timestamp;
 use crate::durable;
 use crate::format;
 use crate::format::journal::{DivergenceSeen, Journal, Kind, WorktreeBefore};
+use crate::git::picker::Picker;
 use crate::git::transaction::{RefEdit, RefSession};
 use crate::git::worktree::HeadName;
 use crate::git::{Git, GitError};
@@ -74,8 +76,26 @@ pub(crate) struct Executor<'a> {
     journal: Journal,
     settings: Settings,
     now: Timestamp,
+    /// Commits that were computed here; those that git does not know yet go into the pack of the operation.
+    picker: Picker,
+    /// Whether git made objects that are not flushed yet.
+    made_by_git: bool,
+    committer: Option<String>,
     /// One process moves all refs of the operation, in several transactions.
     session: RefCell<Option<RefSession>>,
+}
+
+/// A file that says how far the operation is.
+struct OwnFile {
+    path: PathBuf,
+    text: String,
+    what: &'static str,
+}
+
+impl OwnFile {
+    fn write(&self) -> Result<(), ExecuteError> {
+        durable::write(&self.path, self.text.as_bytes()).map_err(io_error(self.what))
+    }
 }
 
 impl Repo {
@@ -116,7 +136,9 @@ impl Repo {
 impl<'a> Executor<'a> {
     fn new(repo: &'a Repo, journal: Journal, settings: Settings, now: Timestamp) -> Self {
         let git = repo.git.with_hooks(journal.plan.hooks).inside(&journal.op_id);
-        Self { repo, git, journal, settings, now, session: RefCell::new(None) }
+        let picker = Picker::new(&repo.paths.common_dir);
+        let made_by_git = journal.paused;
+        Self { repo, git, journal, settings, now, picker, made_by_git, committer: None, session: RefCell::new(None) }
     }
 
     /// Runs what is left of the operation; what fails before anything is visible leaves no trace but evidence.
@@ -137,6 +159,10 @@ impl<'a> Executor<'a> {
         if let Some(paused) = self.produce()? {
             return Ok(Executed::Paused(paused));
         }
+        if self.journal.paused {
+            // A journal that names commits may be read by another process; these have to exist by then.
+            self.picker.flush(&self.git)?;
+        }
         self.prepare()?;
         self.apply()?;
         self.finish()
@@ -145,12 +171,26 @@ impl<'a> Executor<'a> {
     /// Writes journal and marker, and notes what the worktree looks like.
     fn begin(&mut self) -> Result<(), ExecuteError> {
         self.set_stale_marker_aside()?;
-        self.write_journal()?;
-        self.write_marker(OpPhase::Executing)?;
-        self.remove_locks()?;
-        if self.needs_worktree()? {
-            self.journal.worktree = Some(self.read_worktree()?);
+        if self.journal.plan.steps.iter().any(|step| matches!(step, Step::RemoveLock { .. })) {
+            // One of them may be in the way of everything else.
+            self.journal_file().write()?;
+            self.marker_file(OpPhase::Executing).write()?;
+            self.remove_locks()?;
+            self.journal.worktree = self.read_worktree()?;
+            return Ok(());
         }
+        let (journal, marker) = (self.journal_file(), self.marker_file(OpPhase::Executing));
+        // The files wait for the disk; looking at the worktree changes nothing and need not wait for them.
+        let (written, worktree) = thread::scope(|scope| {
+            let writing = scope.spawn(move || journal.write().and_then(|()| marker.write()));
+            let worktree = self.read_worktree();
+            let rewrites = self.journal.plan.steps.iter().any(|step| matches!(step, Step::Rewrite { .. }));
+            // If git knows no committer, it says so where one is needed.
+            self.committer = rewrites.then(|| self.git.committer().ok()).flatten();
+            (writing.join().expect("bug: writing does not panic"), worktree)
+        });
+        written?;
+        self.journal.worktree = worktree?;
         Ok(())
     }
 
@@ -175,16 +215,22 @@ impl<'a> Executor<'a> {
         }))
     }
 
-    fn read_worktree(&self) -> Result<WorktreeBefore, ExecuteError> {
+    /// What HEAD, index and files are, if the plan concerns them.
+    fn read_worktree(&self) -> Result<Option<WorktreeBefore>, ExecuteError> {
+        if !self.needs_worktree()? {
+            return Ok(None);
+        }
         let (head, commit) = self.head_commit()?;
         let own = self.own_index();
         let theirs = crate::git::worktree::index_path(&self.repo.paths.git_dir);
         if theirs.exists() {
+            let folder = own.parent().unwrap_or(&own);
+            std::fs::create_dir_all(folder).map_err(io_error("create the folder of the operation"))?;
             std::fs::copy(&theirs, &own).map_err(io_error("copy the index"))?;
         }
         let index = self.git.write_tree(Some(&own)).map_err(|error| self.unmerged(error))?;
         let files = self.repo.with_objects(|objects| objects.tree_of(commit))?;
-        Ok(WorktreeBefore { head, commit, index, files })
+        Ok(Some(WorktreeBefore { head, commit, index, files }))
     }
 
     /// An index with conflicts has no tree; that is the user's to resolve and no failure of git.
@@ -197,6 +243,10 @@ impl<'a> Executor<'a> {
 
     /// Says that an operation is in progress.
     fn write_marker(&self, phase: OpPhase) -> Result<(), ExecuteError> {
+        self.marker_file(phase).write()
+    }
+
+    fn marker_file(&self, phase: OpPhase) -> OwnFile {
         let touched = self.journal.plan.touched_refs().into_iter().map(|touched| RefChange {
             name: touched.name,
             old: touched.old,
@@ -215,13 +265,15 @@ impl<'a> Executor<'a> {
             origin_work_dir: self.repo.paths.work_dir.clone(),
             holder: Holder::Alive,
         };
-        let text = format::op_state::render(&state);
-        durable::write(&self.repo.op_state_path(), text.as_bytes()).map_err(io_error("write the marker"))
+        OwnFile { path: self.repo.op_state_path(), text: format::op_state::render(&state), what: "write the marker" }
     }
 
     fn write_journal(&self) -> Result<(), ExecuteError> {
-        let text = format::journal::render(&self.journal);
-        durable::write(&self.journal_path(), text.as_bytes()).map_err(io_error("write the journal"))
+        self.journal_file().write()
+    }
+
+    fn journal_file(&self) -> OwnFile {
+        OwnFile { path: self.journal_path(), text: format::journal::render(&self.journal), what: "write the journal" }
     }
 
     fn journal_path(&self) -> PathBuf {
@@ -243,12 +295,17 @@ impl<'a> Executor<'a> {
 
     /// Applies all edits or none.
     fn transact(&self, edits: &[RefEdit]) -> Result<(), GitError> {
+        self.with_session(|session| session.apply(edits))
+    }
+
+    /// Asks the process that moves refs.
+    fn with_session(&self, ask: impl FnOnce(&mut RefSession) -> Result<(), GitError>) -> Result<(), GitError> {
         let mut slot = self.session.borrow_mut();
         let mut session = match slot.take() {
             Some(session) => session,
-            None => self.git.ref_session(&self.reason(), self.hex_len())?,
+            None => self.git.ref_session(&self.reason(), &self.repo.paths)?,
         };
-        session.commit(edits)?;
+        ask(&mut session)?;
         // Only a session that did what it was told is asked again.
         *slot = Some(session);
         Ok(())

@@ -27,6 +27,7 @@ impl Executor<'_> {
             self.record_intent_alone()?;
             self.journal.intent_recorded = true;
         }
+        self.picker.flush(&self.git)?;
         self.keep_pending()?;
         let start = self.start()?;
         self.journal.pause = Some(Pause { branch, tip: rewrite.tip, fork: rewrite.fork, onto, start });
@@ -133,7 +134,7 @@ impl Executor<'_> {
             parents: self.journal.tips.values().copied().collect(),
             tree,
         });
-        pack.write(&self.git)?;
+        pack.write(&self.git, &self.repo.paths.common_dir)?;
         let to = Target::Set(commit);
         let old = self.pending()?;
         let edit = RefEdit { name: self.pending_ref(), expected: Expected::from_option(old), to };

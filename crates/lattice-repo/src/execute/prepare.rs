@@ -13,7 +13,7 @@ use crate::fingerprint::Covered;
 use crate::format;
 use crate::format::journal::{Edit, FileMove, IndexAfter, Prepared, WorktreeBefore};
 use crate::git::GitError;
-use crate::git::pack::{Entry, NewCommit, Pack};
+use crate::git::pack::{Entry, NewCommit, Pack, blob_id};
 use crate::ledger::{NewEvent, below_next, last_event, tip_of};
 use crate::scan::RefsRead;
 
@@ -44,21 +44,29 @@ struct Records {
 }
 
 impl Executor<'_> {
-    /// Writes all objects that are still missing, then notes in the journal what is about to move.
+    /// Writes all objects that are still missing, and knows then what is about to move.
     pub(super) fn prepare(&mut self) -> Result<(), ExecuteError> {
         let read = self.repo.read_refs()?;
         self.check_expectations(&read)?;
         self.check_occupancy(&read)?;
         let config = self.config_change()?;
-        let mut pack = Pack::new(self.hex_len());
-        let edits = self.edits(&mut pack)?;
+        let (edits, documents) = self.edits()?;
         let ledger = self.repo.read_ledger_tip(read.ledger)?;
         let place = self.place_after(&edits)?;
+        let mut pack = self.picker.take();
+        for document in &documents {
+            pack.blob(document);
+        }
         let covered = self.covered_after(&read, &edits, config.as_ref());
         let closing = Closing { covered: &covered, edits: &edits, config: &config, place: &place };
         let records = self.records(&mut pack, &ledger, &closing);
         let keep = self.keep_commit(&mut pack, &edits, records.committed)?;
-        pack.write(&self.git)?;
+        pack.write(&self.git, &self.repo.paths.common_dir)?;
+        let staged = self.journal.worktree.as_ref().is_some_and(|worktree| worktree.index != worktree.files);
+        if self.made_by_git || staged {
+            // The journal must not name what a power cut would take away.
+            self.flush()?;
+        }
         let tip = tip_of(&ledger);
         self.journal.prepared = Some(Prepared {
             edits,
@@ -73,7 +81,7 @@ impl Executor<'_> {
             committed: records.committed,
             keep,
         });
-        self.write_journal()
+        Ok(())
     }
 
     /// Every ref that the plan names must have the value that the plan was made for.
@@ -128,9 +136,9 @@ impl Executor<'_> {
         Ok(Some(ConfigChange { old, new: content.clone() }))
     }
 
-    /// All ref changes. The documents of metadata go into the pack.
-    fn edits(&self, pack: &mut Pack) -> Result<Vec<Edit>, ExecuteError> {
-        let mut edits = Vec::new();
+    /// All ref changes, and the documents of metadata that some of them point to.
+    fn edits(&self) -> Result<(Vec<Edit>, Vec<Vec<u8>>), ExecuteError> {
+        let (mut edits, mut documents) = (Vec::new(), Vec::new());
         for step in &self.journal.plan.steps {
             let (name, old, new) = match step {
                 Step::Commit { branch, expected, .. } => {
@@ -143,8 +151,10 @@ impl Executor<'_> {
                 }
                 Step::SetMetadata { branch, expected, document } => {
                     let metadata = self.metadata(branch, document)?;
-                    let document = pack.blob(&format::metadata::render(&metadata));
-                    (branch.metadata_ref(), expected.value(), Some(document))
+                    let document = format::metadata::render(&metadata);
+                    let id = blob_id(&document, self.hex_len());
+                    documents.push(document);
+                    (branch.metadata_ref(), expected.value(), Some(id))
                 }
                 Step::WriteConfig { .. }
                 | Step::Stage { .. }
@@ -157,7 +167,7 @@ impl Executor<'_> {
             };
             edits.push(Edit { name, old, new });
         }
-        Ok(edits)
+        Ok((edits, documents))
     }
 
     fn metadata(&self, branch: &BranchName, draft: &MetadataDraft) -> Result<BranchMetadataV1, ExecuteError> {
@@ -181,7 +191,7 @@ impl Executor<'_> {
     }
 
     /// Where HEAD, index and files of this worktree end up.
-    fn place_after(&self, edits: &[Edit]) -> Result<Place, ExecuteError> {
+    fn place_after(&mut self, edits: &[Edit]) -> Result<Place, ExecuteError> {
         let Some(before) = &self.journal.worktree else {
             return Ok(Place { head: None, files: None, index: IndexAfter::Stays, change: None });
         };
@@ -201,7 +211,7 @@ impl Executor<'_> {
         });
         let head = switch.unwrap_or_else(|| before.head.clone());
         let commit = self.commit_at(&head, edits)?;
-        let to = self.repo.with_objects(|objects| objects.tree_of(commit))?;
+        let to = self.repo.with_objects(|objects| self.picker.tree_of(objects, commit))?;
         let files = FileMove { from: self.files_now(before)?, to };
         let commits = self.journal.plan.steps.iter().any(|step| matches!(step, Step::Commit { .. }));
         // After a conflict the index is that of the rebase, and follows the files.
@@ -218,7 +228,7 @@ impl Executor<'_> {
         Ok(self.repo.with_objects(|objects| objects.tree_of(commit))?)
     }
 
-    fn place_at(&self, head: HeadValue, files: FileMove, index: IndexAfter) -> Result<Place, ExecuteError> {
+    fn place_at(&mut self, head: HeadValue, files: FileMove, index: IndexAfter) -> Result<Place, ExecuteError> {
         let before = self.journal.worktree.clone().expect("bug: only a worktree has a place");
         let index_after = match index {
             IndexAfter::Restored(tree) => tree,
@@ -240,8 +250,10 @@ impl Executor<'_> {
     }
 
     /// What the index will be when staged changes move along with the files, tried out on our copy.
-    fn index_carried_along(&self, files: FileMove) -> Result<Oid, ExecuteError> {
+    fn index_carried_along(&mut self, files: FileMove) -> Result<Oid, ExecuteError> {
         let own = self.own_index();
+        self.picker.flush(&self.git)?;
+        self.made_by_git = true;
         let carried = self.git.move_index(&own, files.from, files.to).and_then(|()| self.git.write_tree(Some(&own)));
         carried.map_err(|error| match error {
             GitError::Failed { stderr, .. } => ExecuteError::FilesInTheWay { detail: stderr.trim().to_owned() },
@@ -264,12 +276,13 @@ impl Executor<'_> {
     }
 
     /// The index that an operation found, with what the user staged since carried over.
-    fn carried_index(&self, left: Oid, found: Oid) -> Result<Oid, ExecuteError> {
+    fn carried_index(&mut self, left: Oid, found: Oid) -> Result<Oid, ExecuteError> {
         let own = self.own_index();
         let now = self.git.write_tree(Some(&own))?;
         if now == left {
             return Ok(found);
         }
+        self.made_by_git = true;
         let in_the_way = |error: crate::git::GitError| ExecuteError::FilesInTheWay {
             detail: format!("what is staged cannot be carried over: {}", error.stderr().unwrap_or_default()),
         };

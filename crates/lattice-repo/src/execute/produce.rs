@@ -17,7 +17,10 @@ impl Executor<'_> {
     pub(super) fn produce(&mut self) -> Result<Option<Paused>, ExecuteError> {
         for step in self.journal.plan.steps.clone() {
             match step {
-                Step::Stage { what } if !self.journal.paused => self.git.stage(&self.own_index(), what)?,
+                Step::Stage { what } if !self.journal.paused => {
+                    self.made_by_git = true;
+                    self.git.stage(&self.own_index(), what)?;
+                }
                 Step::Commit { branch, how, message, .. } if !self.journal.tips.contains_key(&branch) => {
                     let tip = self.commit(&branch, how, message.as_deref())?;
                     self.journal.tips.insert(branch, tip);
@@ -50,6 +53,7 @@ impl Executor<'_> {
 
     fn commit(&mut self, branch: &BranchName, how: CommitMode, message: Option<&str>) -> Result<Oid, ExecuteError> {
         let index = self.own_index();
+        self.made_by_git = true;
         self.git.run_hook("pre-commit", &[], &index)?;
         let staged = self.git.write_tree(Some(&index))?;
         let worktree = self.journal.worktree.as_mut().expect("bug: a plan that commits has a worktree");

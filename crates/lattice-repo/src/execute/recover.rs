@@ -76,7 +76,9 @@ impl Repo {
         let journal = self.read_journal(&state)?;
         let objects = self.paths.common_dir.join("objects");
         durable::remove_empty_objects(&objects).map_err(super::error::io_error("look through the objects"))?;
-        Ok(Executor::new(self, journal, settings.clone(), now.clone()))
+        let executor = Executor::new(self, journal, settings.clone(), now.clone());
+        executor.settle_remains()?;
+        Ok(executor)
     }
 
     pub(crate) fn read_journal(&self, state: &OpState) -> Result<format::journal::Journal, ExecuteError> {

@@ -1,4 +1,5 @@
-//! Rewrites branches in memory: as many as possible with one process.
+//! Rewrites branches in memory: without git where comparing trees is enough, else as many as possible with one
+//! process.
 
 use std::collections::BTreeSet;
 
@@ -6,7 +7,8 @@ use lattice_model::id::Oid;
 use lattice_model::name::BranchName;
 use lattice_model::plan::{Place, Step};
 
-use crate::git::rewrite::{Picked, Replayed};
+use crate::git::picker::{AHEAD, Pick};
+use crate::git::rewrite::Replayed;
 
 use super::{ExecuteError, Executor};
 
@@ -36,18 +38,17 @@ impl Executor<'_> {
     /// Computes the new tip of every branch that has none yet, until one conflicts.
     pub(super) fn rewrite_remaining(&mut self) -> Result<Outcome, ExecuteError> {
         loop {
+            self.pick_without_git()?;
             let remaining = self.remaining();
             let Some(first) = remaining.first() else { return Ok(Outcome::Done) };
             let onto = self.place(&first.onto)?;
-            if first.commits.is_empty() {
-                self.journal.tips.insert(first.branch.clone(), onto);
-                continue;
-            }
+            self.made_by_git = true;
             let group = self.group(&remaining, onto)?;
             let forks: BTreeSet<_> =
                 group.iter().filter(|rewrite| self.is_root(rewrite, &group)).map(|r| r.fork).collect();
             let branches: Vec<_> = group.iter().map(|rewrite| rewrite.branch.clone()).collect();
             let forks: Vec<_> = forks.into_iter().collect();
+            self.picker.flush(&self.git)?;
             match self.git.replay(onto, &forks, &branches)? {
                 Replayed::Done(tips) => {
                     if self.take(tips, &branches)? == Taken::Incomplete
@@ -69,6 +70,40 @@ impl Executor<'_> {
                 }
             }
         }
+    }
+
+    /// Computes new tips, from the first branch on, as far as no file was changed on both sides.
+    fn pick_without_git(&mut self) -> Result<(), ExecuteError> {
+        let remaining = self.remaining();
+        let ahead: Vec<_> = remaining.iter().flat_map(|rewrite| rewrite.commits.iter().copied()).collect();
+        let mut taken = 0;
+        for rewrite in remaining {
+            let mut tip = self.place(&rewrite.onto)?;
+            for commit in &rewrite.commits {
+                if taken % AHEAD == 0 {
+                    self.repo.with_objects(|objects| self.picker.read_ahead(objects, &ahead[taken..]))?;
+                }
+                taken += 1;
+                let committer = self.committer()?;
+                let pick = Pick { commit: *commit, onto: tip, committer: &committer };
+                let picked = self.repo.with_objects(|objects| self.picker.pick(objects, pick))?;
+                let Some(new) = picked else { return Ok(()) };
+                tip = new;
+            }
+            self.journal.tips.insert(rewrite.branch, tip);
+            if self.picker.is_large() {
+                self.picker.flush(&self.git)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// `Name <mail> seconds zone` of the user, the same for all commits of the operation.
+    fn committer(&mut self) -> Result<String, ExecuteError> {
+        if let Some(committer) = &self.committer {
+            return Ok(committer.clone());
+        }
+        Ok(self.committer.insert(self.git.committer()?).clone())
     }
 
     fn remaining(&self) -> Vec<Rewrite> {
@@ -185,15 +220,16 @@ impl Executor<'_> {
 
     /// The slow way for a git without `replay`, or a name that it does not understand: commit by commit.
     fn pick_all(&mut self, remaining: Vec<Rewrite>) -> Result<Option<Outcome>, ExecuteError> {
-        let committer = self.git.committer()?;
+        let committer = self.committer()?;
         for rewrite in remaining {
             let onto = self.place(&rewrite.onto)?;
             let mut tip = onto;
             for commit in &rewrite.commits {
-                let picked = self.repo.with_objects(|objects| self.git.pick(objects, *commit, tip, &committer))?;
-                match picked {
-                    Picked::Commit(new) => tip = new,
-                    Picked::Conflict => return Ok(Some(Outcome::Conflict { rewrite, onto })),
+                let pick = Pick { commit: *commit, onto: tip, committer: &committer };
+                let (git, picker) = (&self.git, &mut self.picker);
+                match self.repo.with_objects(|objects| git.pick(objects, picker, pick))? {
+                    Some(new) => tip = new,
+                    None => return Ok(Some(Outcome::Conflict { rewrite, onto })),
                 }
             }
             self.journal.tips.insert(rewrite.branch.clone(), tip);

@@ -1,14 +1,17 @@
 //! Second half of an execution: refs, files, HEAD and configuration move to prepared values.
 
+use std::path::PathBuf;
+use std::thread;
+
 use lattice_model::event::Event;
 use lattice_model::id::{ContentDigest, Oid};
 use lattice_model::plan::{Expected, OldFile, Step};
 
 use crate::durable;
-use crate::format::journal::{IndexAfter, Prepared};
-use crate::git::GitError;
-use crate::git::transaction::{RefEdit, Target};
+use crate::format::journal::{FileMove, IndexAfter, Prepared};
+use crate::git::transaction::{RefEdit, RefSession, Target};
 use crate::git::worktree::index_path;
+use crate::git::{Git, GitError};
 use crate::ledger::{NewEvent, last_event, ledger_ref};
 
 use super::error::io_error;
@@ -17,6 +20,23 @@ use super::{ExecuteError, Executor};
 
 /// How often a reader's evidence may come between before we give up.
 const LEDGER_ATTEMPTS: usize = 5;
+
+/// A move of files that is only tried.
+struct FileAttempt {
+    git: Git,
+    index: PathBuf,
+    files: FileMove,
+}
+
+impl FileAttempt {
+    fn run(self) -> Result<(), ExecuteError> {
+        let tried = self.git.try_move_files(&self.index, self.files.from, self.files.to);
+        tried.map_err(|error| match error {
+            GitError::Failed { stderr, .. } => ExecuteError::FilesInTheWay { detail: stderr.trim().to_owned() },
+            other => other.into(),
+        })
+    }
+}
 
 impl Executor<'_> {
     /// Moves everything. An error that is not `Incomplete` means that nothing has moved.
@@ -33,17 +53,40 @@ impl Executor<'_> {
     }
 
     fn try_apply(&mut self) -> Result<(), ExecuteError> {
-        self.flush()?;
-        self.record_intent()?;
+        self.write_journal()?;
+        let attempt = self.file_attempt();
+        // Whether something of the user's is in the way of files is seen while the intent is recorded.
+        let (recorded, tried) = thread::scope(|scope| {
+            let trying = scope.spawn(move || attempt.map_or(Ok(()), FileAttempt::run));
+            (self.record_intent(), trying.join().expect("bug: trying does not panic"))
+        });
+        recorded?;
+        tried?;
         let prepared = self.journal.prepared.clone().expect("bug: only what is prepared is applied");
+        let edits = self.edits_and_guards(&prepared);
+        self.begin_refs(&edits)?;
         // Files come first: git checks that nothing of the user's is in the way before it
         // touches any of them, and if it is, no ref has moved yet.
-        self.move_files(&prepared)?;
-        if let Err(error) = self.move_refs(&prepared) {
+        if let Err(error) = self.move_files(&prepared) {
+            self.let_go_of_refs();
+            return Err(error);
+        }
+        if let Err(error) = self.move_refs(&edits) {
             self.move_files_back(&prepared).map_err(ExecuteError::incomplete)?;
             return Err(error);
         }
         self.settle_rest(&prepared).map_err(ExecuteError::incomplete)
+    }
+
+    /// What git is asked before any file moves.
+    fn file_attempt(&self) -> Option<FileAttempt> {
+        let prepared = self.journal.prepared.as_ref().expect("bug: only what is prepared is applied");
+        let files = prepared.files.filter(|files| files.from != files.to)?;
+        let index = match prepared.index {
+            IndexAfter::Installed => self.own_index(),
+            IndexAfter::Stays | IndexAfter::Restored(_) => index_path(&self.repo.paths.git_dir),
+        };
+        Some(FileAttempt { git: self.git.clone(), index, files })
     }
 
     /// Records the intent. Someone may have recorded evidence since the ledger was read; then the
@@ -71,6 +114,7 @@ impl Executor<'_> {
                         return Err(error.into());
                     }
                     self.prepare()?;
+                    self.write_journal()?;
                 }
             }
         }
@@ -79,20 +123,11 @@ impl Executor<'_> {
 
     /// Moves the files, if nothing of the user's is in the way.
     fn move_files(&self, prepared: &Prepared) -> Result<(), ExecuteError> {
-        let installs = prepared.index == IndexAfter::Installed;
-        let files = prepared.files.filter(|files| files.from != files.to);
-        if let Some(files) = files {
-            let index = if installs { self.own_index() } else { index_path(&self.repo.paths.git_dir) };
-            let tried = self.git.try_move_files(&index, files.from, files.to);
-            tried.map_err(|error| match error {
-                GitError::Failed { stderr, .. } => ExecuteError::FilesInTheWay { detail: stderr.trim().to_owned() },
-                other => other.into(),
-            })?;
-        }
-        if installs {
+        if prepared.index == IndexAfter::Installed {
             self.install_index()?;
         }
         // A git that gives up now, or is killed, may have moved some files and not others.
+        let files = prepared.files.filter(|files| files.from != files.to);
         let moved = files.map_or(Ok(()), |files| self.git.move_files(files.from, files.to));
         moved.map_err(|error| ExecuteError::from(error).incomplete())
     }
@@ -112,8 +147,8 @@ impl Executor<'_> {
         }
     }
 
-    /// All refs of the plan in one transaction, with their old values, and those it depends on.
-    fn move_refs(&self, prepared: &Prepared) -> Result<(), ExecuteError> {
+    /// All ref changes of the plan, and the refs that it depends on.
+    fn edits_and_guards(&self, prepared: &Prepared) -> Vec<RefEdit> {
         let mut edits = edits(prepared);
         for step in &self.journal.plan.steps {
             if let Step::Guard { name, expected } = step
@@ -122,11 +157,37 @@ impl Executor<'_> {
                 edits.push(RefEdit { name: name.clone(), expected: *expected, to: Target::Keep });
             }
         }
+        edits
+    }
+
+    /// Lets git take the locks and write the new values beside the refs.
+    fn begin_refs(&self, edits: &[RefEdit]) -> Result<(), ExecuteError> {
         if edits.is_empty() {
             return Ok(());
         }
-        let result = self.transact(&edits);
-        result.map_err(|error| self.blame(error, &edits))
+        Ok(self.with_session(|session| session.begin(edits))?)
+    }
+
+    /// Moves all refs in one transaction, with everything on disk that they stand for.
+    fn move_refs(&self, edits: &[RefEdit]) -> Result<(), ExecuteError> {
+        if edits.is_empty() {
+            return self.flush();
+        }
+        let blamed = |error| self.blame(error, edits);
+        self.with_session(RefSession::prepared).map_err(blamed)?;
+        if let Err(error) = self.flush() {
+            self.let_go_of_refs();
+            return Err(error);
+        }
+        self.with_session(RefSession::commit).map_err(blamed)
+    }
+
+    /// Ends the process that moves refs: it takes back what it prepared.
+    fn let_go_of_refs(&self) {
+        if let Some(session) = self.session.take() {
+            // Whatever it says, it is gone, and its locks with it.
+            let _ = session.end();
+        }
     }
 
     /// Git refuses a transaction with one sentence; which ref it was is found by looking.

@@ -16,6 +16,8 @@ pub(crate) struct RawCommit {
     /// `Name <mail> seconds zone`.
     author: Vec<u8>,
     encoding: Option<Vec<u8>>,
+    /// Headers that git does not interpret, as they are. A signature is none of them: it does not outlive a change.
+    others: Vec<u8>,
     pub(crate) message: Vec<u8>,
 }
 
@@ -59,6 +61,7 @@ impl RawCommit {
             None => (bytes, &bytes[bytes.len()..]),
         };
         let (mut tree, mut parents, mut author, mut encoding) = (None, Vec::new(), None, None);
+        let (mut others, mut continues) = (Vec::new(), false);
         for line in header.split(|byte| *byte == b'\n') {
             let (key, value) = line.split_at(line.iter().position(|byte| *byte == b' ').unwrap_or(line.len()));
             let value = value.get(1..).unwrap_or_default();
@@ -67,10 +70,18 @@ impl RawCommit {
                 b"parent" => parents.push(Oid::from_hex(value)?),
                 b"author" => author = Some(value.to_owned()),
                 b"encoding" => encoding = Some(value.to_owned()),
-                _ => {}
+                b"committer" | b"gpgsig" | b"gpgsig-sha256" => continues = false,
+                // A line that begins with a space belongs to the one above it.
+                b"" if !continues => {}
+                _ => {
+                    continues = true;
+                    others.extend_from_slice(line);
+                    others.push(b'\n');
+                }
             }
         }
-        Some(Self { tree: tree?, parents, author: author?, encoding, message: message.to_owned() })
+        let message = message.to_owned();
+        Some(Self { tree: tree?, parents, author: author?, encoding, others, message })
     }
 
     /// The same change by the same author in another place.
@@ -82,7 +93,9 @@ impl RawCommit {
             bytes.extend_from_slice(b"\nencoding ");
             bytes.extend_from_slice(encoding);
         }
-        bytes.extend_from_slice(b"\n\n");
+        bytes.push(b'\n');
+        bytes.extend_from_slice(&self.others);
+        bytes.push(b'\n');
         bytes.extend_from_slice(&self.message);
         bytes
     }

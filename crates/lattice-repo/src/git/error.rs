@@ -26,6 +26,8 @@ pub enum GitError {
     Hook { hook: &'static str, stderr: String },
     #[error("{path} could not be read")]
     Read { path: PathBuf, source: io::Error },
+    #[error("{path} could not be written")]
+    Write { path: PathBuf, source: io::Error },
 }
 
 impl GitError {
@@ -44,7 +46,8 @@ impl GitError {
             | Self::Unexpected { .. }
             | Self::NotARepository(_)
             | Self::NotTrusted(_)
-            | Self::Read { .. } => None,
+            | Self::Read { .. }
+            | Self::Write { .. } => None,
         }
     }
 }

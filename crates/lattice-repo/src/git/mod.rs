@@ -9,6 +9,7 @@ pub(crate) mod history;
 pub(crate) mod hooks;
 pub(crate) mod objects;
 pub(crate) mod pack;
+pub(crate) mod picker;
 pub(crate) mod process;
 pub(crate) mod refs;
 pub(crate) mod rewrite;

@@ -11,6 +11,9 @@ use super::process::{Conversation, Git};
 
 const COMMAND: &str = "cat-file";
 
+/// What every pipe takes without a reader.
+const PIPE: usize = 4096;
+
 /// A running `git cat-file`.
 #[derive(Debug)]
 pub(crate) struct ObjectReader {
@@ -44,24 +47,43 @@ impl ObjectReader {
 
     /// The content of each object, `None` for what does not exist.
     pub(crate) fn contents<S: AsRef<str>>(&mut self, names: &[S]) -> Result<Vec<Option<Vec<u8>>>, GitError> {
-        self.ask("contents", names, |reader| match reader.header()? {
-            Header::Missing => Ok(None),
-            Header::Found(info) => {
-                let mut bytes = vec![0; usize::try_from(info.size).unwrap_or(usize::MAX)];
-                reader.stdout.read_exact(&mut bytes).map_err(pipe)?;
-                let mut newline = [0];
-                reader.stdout.read_exact(&mut newline).map_err(pipe)?;
-                Ok(Some(bytes))
-            }
-        })
+        let mut found = Vec::with_capacity(names.len());
+        self.each_content(names, |_, content| found.push(content))?;
+        Ok(found)
     }
 
-    /// Sends all requests while the answers are read, so that neither pipe can fill up and block.
+    /// Hands over the content of each object as it comes, with its place in the list.
+    pub(crate) fn each_content<S: AsRef<str>>(
+        &mut self,
+        names: &[S],
+        mut take: impl FnMut(usize, Option<Vec<u8>>),
+    ) -> Result<(), GitError> {
+        let mut at = 0;
+        self.ask("contents", names, |reader| {
+            let content = match reader.header()? {
+                Header::Missing => None,
+                Header::Found(info) => {
+                    let mut bytes = vec![0; usize::try_from(info.size).unwrap_or(usize::MAX)];
+                    reader.stdout.read_exact(&mut bytes).map_err(pipe)?;
+                    let mut newline = [0];
+                    reader.stdout.read_exact(&mut newline).map_err(pipe)?;
+                    Some(bytes)
+                }
+            };
+            take(at, content);
+            at += 1;
+            Ok(())
+        })
+        .map(drop)
+    }
+
+    /// Sends all requests while the answers are read, so that neither pipe can fill up and block. What fits into a
+    /// pipe needs no thread of its own: git has read everything that was sent before.
     fn ask<S: AsRef<str>, T>(
         &mut self,
         verb: &str,
         names: &[S],
-        read: impl Fn(&mut Self) -> Result<T, GitError>,
+        mut read: impl FnMut(&mut Self) -> Result<T, GitError>,
     ) -> Result<Vec<T>, GitError> {
         if names.is_empty() {
             return Ok(Vec::new());
@@ -72,6 +94,12 @@ impl ObjectReader {
         }
         request.push_str("flush\n");
         let mut stdin = self.stdin.take().ok_or_else(|| GitError::unexpected(COMMAND, "an early end"))?;
+        if request.len() <= PIPE {
+            let sent = stdin.write_all(request.as_bytes());
+            self.stdin = Some(stdin);
+            sent.map_err(pipe)?;
+            return names.iter().map(|_| read(self)).collect();
+        }
         let writer = thread::spawn(move || {
             let sent = stdin.write_all(request.as_bytes()).and_then(|()| stdin.flush());
             (sent, stdin)

@@ -1,11 +1,14 @@
-//! Writes many objects with one process, as a pack that git takes apart. Their ids are known beforehand.
+//! Writes many objects at once: few as files that git makes of them, many as a pack. Their ids are known beforehand.
 
-use std::io::Write;
+use std::collections::HashSet;
+use std::path::Path;
+use std::rc::Rc;
 
-use flate2::Compression;
-use flate2::write::ZlibEncoder;
+use flate2::{Compress, Compression, Crc, FlushCompress, Status};
 use lattice_model::id::Oid;
 use sha1::Digest as _;
+
+use crate::durable;
 
 use super::error::GitError;
 use super::process::Git;
@@ -16,8 +19,16 @@ const KEEP_FROM: usize = 20;
 
 /// Objects to be written. No ref is created or moved.
 pub(crate) struct Pack {
-    objects: Vec<(Kind, Vec<u8>)>,
+    objects: Vec<Object>,
+    ids: HashSet<Oid>,
+    size: usize,
     hex_len: usize,
+}
+
+struct Object {
+    id: Oid,
+    kind: Kind,
+    content: Rc<[u8]>,
 }
 
 /// A commit for Lattice's own use.
@@ -45,7 +56,16 @@ enum Kind {
 impl Pack {
     /// For a repository whose ids have `hex_len` digits.
     pub(crate) fn new(hex_len: usize) -> Self {
-        Self { objects: Vec::new(), hex_len }
+        Self { objects: Vec::new(), ids: HashSet::new(), size: 0, hex_len }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.objects.is_empty()
+    }
+
+    /// How many bytes the objects have in memory.
+    pub(crate) fn size(&self) -> usize {
+        self.size
     }
 
     pub(crate) fn blob(&mut self, content: &[u8]) -> Oid {
@@ -79,34 +99,116 @@ impl Pack {
         self.add(Kind::Commit, content.into_bytes())
     }
 
+    /// A commit whose every byte is given.
+    pub(crate) fn raw_commit(&mut self, content: Vec<u8>) -> Oid {
+        self.add(Kind::Commit, content)
+    }
+
+    pub(crate) fn tree_id(&self, content: &[u8]) -> Oid {
+        object_id(Kind::Tree, content, self.hex_len)
+    }
+
+    /// A tree whose every byte is given, and its id.
+    pub(crate) fn raw_tree(&mut self, id: Oid, content: Rc<[u8]>) {
+        self.push(Object { id, kind: Kind::Tree, content });
+    }
+
     fn add(&mut self, kind: Kind, content: Vec<u8>) -> Oid {
         let id = object_id(kind, &content, self.hex_len);
-        self.objects.push((kind, content));
+        self.push(Object { id, kind, content: content.into() });
         id
     }
 
-    /// Hands everything to git.
-    pub(crate) fn write(self, git: &Git) -> Result<(), GitError> {
-        let mut stream = b"PACK\0\0\0\x02".to_vec();
-        let count =
-            u32::try_from(self.objects.len()).map_err(|_| GitError::unexpected("index-pack", "too many objects"))?;
-        stream.extend_from_slice(&count.to_be_bytes());
-        for (kind, content) in &self.objects {
-            stream.extend_from_slice(&object_header(*kind, content.len()));
-            let mut encoder = ZlibEncoder::new(&mut stream, Compression::fast());
-            let written = encoder.write_all(content).and_then(|()| encoder.finish().map(drop));
-            written.expect("bug: writing to memory does not fail");
+    /// Adds an object, unless it is there already: a pack has each of them once.
+    fn push(&mut self, object: Object) {
+        if self.ids.insert(object.id) {
+            self.size += object.content.len();
+            self.objects.push(object);
         }
-        let trailer = digest(self.hex_len, &[&stream]);
-        stream.extend_from_slice(&trailer);
-        if self.objects.len() < KEEP_FROM {
-            return git.call("unpack-objects").arg("-q").stdin(stream).run().map(drop);
-        }
-        // The whole file system is flushed before any ref moves, so git need not flush this pack by itself.
-        let call = git.call("index-pack").arg("--stdin").stdin(stream);
-        let call = call.env("GIT_CONFIG_COUNT", "1").env("GIT_CONFIG_KEY_0", "core.fsync");
-        call.env("GIT_CONFIG_VALUE_0", "none").run().map(drop)
     }
+
+    /// Writes everything, durably: the ledger points to some of it before the whole file system is flushed.
+    pub(crate) fn write(self, git: &Git, common_dir: &Path) -> Result<(), GitError> {
+        let packed = Packed::new(&self.objects, self.hex_len)?;
+        if self.objects.len() < KEEP_FROM {
+            return git.call("unpack-objects").arg("-q").stdin(packed.stream).run().map(drop);
+        }
+        if shares_files(common_dir) {
+            // Who may read the files is a matter of configuration that git knows best.
+            return git.call("index-pack").arg("--stdin").stdin(packed.stream).run().map(drop);
+        }
+        packed.install(&common_dir.join("objects/pack"))
+    }
+}
+
+/// A pack as git stores it.
+struct Packed {
+    stream: Vec<u8>,
+    checksum: Vec<u8>,
+    /// Id, checksum and place of each object, by id.
+    entries: Vec<(Oid, u32, u32)>,
+    hex_len: usize,
+}
+
+impl Packed {
+    fn new(objects: &[Object], hex_len: usize) -> Result<Self, GitError> {
+        let too_large = |_| GitError::unexpected("index-pack", "more than a pack can hold");
+        let mut stream = b"PACK\0\0\0\x02".to_vec();
+        stream.extend_from_slice(&u32::try_from(objects.len()).map_err(too_large)?.to_be_bytes());
+        let mut compressor = Compress::new(Compression::fast(), true);
+        let mut entries = Vec::with_capacity(objects.len());
+        for object in objects {
+            let start = stream.len();
+            stream.extend_from_slice(&object_header(object.kind, object.content.len()));
+            deflate(&mut compressor, &object.content, &mut stream);
+            let mut crc = Crc::new();
+            crc.update(&stream[start..]);
+            entries.push((object.id, crc.sum(), u32::try_from(start).map_err(too_large)?));
+        }
+        let checksum = digest(hex_len, &[&stream]);
+        stream.extend_from_slice(&checksum);
+        entries.sort_unstable_by(|a, b| a.0.as_bytes().cmp(b.0.as_bytes()));
+        Ok(Self { stream, checksum, entries, hex_len })
+    }
+
+    /// The index of the pack, version 2.
+    fn index(&self) -> Vec<u8> {
+        let mut index = b"\xfftOc\0\0\0\x02".to_vec();
+        let mut count = 0_u32;
+        let mut entries = self.entries.iter().peekable();
+        for first_byte in 0..=u8::MAX {
+            while entries.next_if(|entry| entry.0.as_bytes()[0] == first_byte).is_some() {
+                count += 1;
+            }
+            index.extend_from_slice(&count.to_be_bytes());
+        }
+        self.entries.iter().for_each(|entry| index.extend_from_slice(entry.0.as_bytes()));
+        self.entries.iter().for_each(|entry| index.extend_from_slice(&entry.1.to_be_bytes()));
+        self.entries.iter().for_each(|entry| index.extend_from_slice(&entry.2.to_be_bytes()));
+        index.extend_from_slice(&self.checksum);
+        let checksum = digest(self.hex_len, &[&index]);
+        index.extend_from_slice(&checksum);
+        index
+    }
+
+    /// Puts the pack where git looks for packs; its index comes last, since that is what git looks for.
+    fn install(self, folder: &Path) -> Result<(), GitError> {
+        let name: String = self.checksum.iter().map(|byte| format!("{byte:02x}")).collect();
+        let failed = |path: &Path| {
+            let path = path.to_owned();
+            move |source| GitError::Write { path, source }
+        };
+        let pack = folder.join(format!("pack-{name}.pack"));
+        durable::write_read_only(&pack, &self.stream).map_err(failed(&pack))?;
+        let index = folder.join(format!("pack-{name}.idx"));
+        durable::write_read_only(&index, &self.index()).map_err(failed(&index))
+    }
+}
+
+/// Whether the configuration gives others access to files that are made.
+fn shares_files(common_dir: &Path) -> bool {
+    let text = std::fs::read_to_string(common_dir.join("config")).unwrap_or_default().to_ascii_lowercase();
+    text.contains("sharedrepository") || text.contains("include")
 }
 
 /// The id that git gives a blob with this content.
@@ -122,6 +224,19 @@ fn object_id(kind: Kind, content: &[u8], hex_len: usize) -> Oid {
     };
     let header = format!("{name} {}\0", content.len());
     Oid::from_bytes(&digest(hex_len, &[header.as_bytes(), content])).expect("bug: a digest has the length of an id")
+}
+
+/// Appends what `content` becomes. One compressor serves all objects: a new one has a quarter of a megabyte to clear.
+fn deflate(compressor: &mut Compress, content: &[u8], stream: &mut Vec<u8>) {
+    compressor.reset();
+    loop {
+        let read = usize::try_from(compressor.total_in()).expect("bug: no more is read than is in memory");
+        stream.reserve(content.len() - read + 64);
+        let status = compressor.compress_vec(&content[read..], stream, FlushCompress::Finish);
+        if status.expect("bug: compressing in memory does not fail") == Status::StreamEnd {
+            return;
+        }
+    }
 }
 
 /// Type and size: four bits of the size first, then seven at a time.

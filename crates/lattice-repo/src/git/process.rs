@@ -180,6 +180,12 @@ impl Call<'_> {
         self.env("GIT_INDEX_FILE", path)
     }
 
+    /// Has git flush what it writes of this kind, whatever the user's configuration says.
+    pub(crate) fn flushing(self, component: &str) -> Self {
+        let call = self.env("GIT_CONFIG_COUNT", "1").env("GIT_CONFIG_KEY_0", "core.fsync");
+        call.env("GIT_CONFIG_VALUE_0", component)
+    }
+
     pub(crate) fn stdin(mut self, bytes: Vec<u8>) -> Self {
         self.stdin = Some(bytes);
         self
@@ -192,10 +198,14 @@ impl Call<'_> {
             // Newer versions move the refs themselves unless they are told to print.
             command.args(["-c", "replay.refAction=print"]);
         }
-        if matches!(self.command, "update-ref" | "symbolic-ref") {
-            // Else a power cut leaves empty files in the place of refs. Their content only has to be
-            // on its way before their names are; what was done is flushed as a whole at the end.
+        if self.command == "symbolic-ref" {
+            // Else a power cut leaves an empty file in the place of HEAD. Its content only has to be
+            // on its way before its name is; what was done is flushed as a whole at the end.
             command.args(["-c", "core.fsync=reference", "-c", "core.fsyncMethod=writeout-only"]);
+        }
+        if self.command == "unpack-objects" {
+            // One flush for all of them.
+            command.args(["-c", "core.fsync=loose-object", "-c", "core.fsyncMethod=batch"]);
         }
         command.arg(self.command).args(&self.arguments);
         command.envs(self.variables.iter().map(|(name, value)| (name, value)));

@@ -7,6 +7,7 @@ use lattice_model::name::{BranchName, RefName};
 
 use super::error::GitError;
 use super::objects::ObjectReader;
+use super::picker::{Pick, Picker};
 use super::process::Git;
 
 /// How a rewrite in memory ended.
@@ -18,13 +19,6 @@ pub(crate) enum Replayed {
     Conflict,
     /// This git cannot do it.
     Unsupported,
-}
-
-/// How one commit applied.
-#[derive(Debug)]
-pub(crate) enum Picked {
-    Commit(Oid),
-    Conflict,
 }
 
 impl Git {
@@ -65,24 +59,22 @@ impl Git {
         }
     }
 
-    /// Applies one commit onto another, without a working tree.
+    /// Applies one commit onto another, without a working tree; `None` on a conflict.
     pub(crate) fn pick(
         &self,
         objects: &mut ObjectReader,
-        commit: Oid,
-        onto: Oid,
-        committer: &str,
-    ) -> Result<Picked, GitError> {
-        let original = objects.commit(commit)?;
-        let [parent] = original.parents[..] else {
-            return Err(GitError::unexpected("cat-file", format!("{commit} has not exactly one parent")));
-        };
-        let (base, ours) = (objects.tree_of(parent)?, objects.tree_of(onto)?);
-        let tree = match self.merge_trees(base, ours, original.tree)? {
-            Some(tree) => tree,
-            None => return Ok(Picked::Conflict),
-        };
-        self.write_commit(original.moved(tree, onto, committer)).map(Picked::Commit)
+        picker: &mut Picker,
+        pick: Pick<'_>,
+    ) -> Result<Option<Oid>, GitError> {
+        if let Some(made) = picker.pick(objects, pick)? {
+            return Ok(Some(made));
+        }
+        picker.flush(self)?;
+        let merge = picker.merge_of(objects, pick)?;
+        match self.merge_trees(merge.base, merge.ours, merge.theirs)? {
+            Some(tree) => picker.commit_onto(objects, pick, tree).map(Some),
+            None => Ok(None),
+        }
     }
 
     /// The three-way merge of trees, `None` on a conflict.

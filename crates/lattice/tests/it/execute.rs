@@ -122,7 +122,7 @@ fn a_branch_that_is_checked_out_elsewhere_meanwhile_is_not_moved() {
     let repo = behind();
     let branches = repo.branch_refs();
     let mut wrapper = GitWrapper::new(&repo);
-    wrapper.on("replay", 1, Action::Run("git worktree add --quiet ../other top".to_owned()));
+    wrapper.on("write-tree", 1, Action::Run("git worktree add --quiet ../other top".to_owned()));
     let output = lattice(&repo).args(["--json", "restack"]).wrapper(&wrapper).fails(1).json();
     assert_eq!(output["error"]["code"], "precondition-failed", "{output}");
     let message = output["error"]["message"].to_string();

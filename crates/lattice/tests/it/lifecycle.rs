@@ -251,7 +251,7 @@ fn a_ref_that_moved_since_the_plan_stays_where_it_is_and_nothing_else_moves() {
     let repo = TestRepo::draw("main* <- a <- b");
     repo.commit_file("more.txt", "more\n", "trunk moves");
     let before = repo.state();
-    for call in ["replay", "unpack-objects"] {
+    for call in ["write-tree", "unpack-objects"] {
         let foreign = repo.rev("main~1");
         let mut wrapper = GitWrapper::new(&repo);
         wrapper.on(call, 1, Action::Run(format!("\"$REAL_GIT\" update-ref refs/heads/b {foreign}")));

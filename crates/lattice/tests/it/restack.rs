@@ -242,7 +242,7 @@ fn the_number_of_git_processes_does_not_depend_on_the_number_of_branches() {
         assert_eq!(repo.rev(&format!("b{depth}~{depth}")), repo.rev("main"), "all {depth} branches moved");
         (log, wrapper.calls())
     };
-    let ((log, restack), (long_log, long_restack)) = (count(3), count(30));
+    let ((log, restack), (long_log, long_restack)) = (count(20), count(60));
     assert_eq!(log.len(), long_log.len(), "log:\n{}\n---\n{}", log.join("\n"), long_log.join("\n"));
     assert!(log.len() <= 3, "a scan is at most three processes:\n{}", log.join("\n"));
     assert_eq!(restack.len(), long_restack.len(), "restack:\n{}\n---\n{}", restack.join("\n"), long_restack.join("\n"));

@@ -119,15 +119,15 @@ fn the_marker_is_there_during_an_operation_and_gone_after_its_end() {
     let mut wrapper = GitWrapper::new(&repo);
     let seen = repo.sandbox().root().join("seen");
     let copy = format!("cp '{}' '{}'", repo.op_state_path().display(), seen.display());
-    wrapper.on("replay", 1, Action::Run(copy));
+    wrapper.on("unpack-objects", 1, Action::Run(copy));
     lattice(&repo).wrapper(&wrapper).arg("restack").ok();
-    let text = std::fs::read_to_string(&seen).expect("the marker was there while git replayed");
+    let text = std::fs::read_to_string(&seen).expect("the marker was there while objects were written");
     assert!(text.contains("\"phase\":\"executing\""), "{text}");
     assert!(!marker(&repo), "success removes it");
 
     let repo = behind();
     let mut wrapper = GitWrapper::new(&repo);
-    wrapper.on("replay", 1, Action::Fail(99));
+    wrapper.on("unpack-objects", 1, Action::Fail(99));
     lattice(&repo).wrapper(&wrapper).arg("restack").fails(1);
     assert!(!marker(&repo), "a failure before anything moved removes it");
 

@@ -218,7 +218,7 @@ fn f26_an_interrupt_while_looking_or_planning_leaves_no_trace() {
 #[test]
 fn f26_an_interrupt_during_an_operation_can_be_continued_and_aborted() {
     for way in ["continue", "abort"] {
-        for call in ["unpack-objects", "update-ref", "replay"] {
+        for call in ["unpack-objects", "update-ref"] {
             let repo = TestRepo::draw("main* <- a <- b");
             repo.commit_file("new", "x\n", "advance");
             let before = repo.state();
