@@ -12,6 +12,7 @@ pub(crate) mod pack;
 pub(crate) mod picker;
 pub(crate) mod process;
 pub(crate) mod refs;
+pub(crate) mod remains;
 pub(crate) mod rewrite;
 pub(crate) mod transaction;
 pub(crate) mod worktree;

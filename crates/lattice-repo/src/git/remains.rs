@@ -1,0 +1,67 @@
+//! What processes of git leave behind when the program that started them is killed, or when they are.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
+
+use lattice_model::id::OpId;
+use lattice_model::name::RefName;
+use lattice_model::snapshot::Repository;
+
+use super::process::INSIDE_OPERATION;
+
+/// The commands that change refs, files or HEAD. Others, such as a daemon that git started, may stay.
+const WRITERS: &[&[u8]] =
+    &[b"update-ref", b"symbolic-ref", b"read-tree", b"rebase", b"checkout-index", b"update-index"];
+
+/// A living git fills a lock file as soon as it has made it.
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// A living process of the operation that may change something.
+pub(crate) fn writer_of(op: &OpId) -> Option<u32> {
+    let wanted = format!("{INSIDE_OPERATION}={op}");
+    let me = std::process::id();
+    for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
+        let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse::<u32>().ok()) else { continue };
+        // Processes of other users cannot be looked at, and are not ours.
+        let Ok(environment) = fs::read(entry.path().join("environ")) else { continue };
+        if pid == me || !environment.split(|byte| *byte == 0).any(|variable| variable == wanted.as_bytes()) {
+            continue;
+        }
+        let words = fs::read(entry.path().join("cmdline")).unwrap_or_default();
+        if words.split(|byte| *byte == 0).any(|word| WRITERS.contains(&word)) {
+            return Some(pid);
+        }
+    }
+    None
+}
+
+/// The files with which git keeps others from these refs, in this worktree.
+pub(crate) fn locks_of<'a>(
+    repository: &Repository,
+    names: impl IntoIterator<Item = &'a RefName>,
+) -> impl Iterator<Item = PathBuf> {
+    let common = repository.common_dir.clone();
+    let refs: Vec<_> = names.into_iter().map(|name| common.join(format!("{name}.lock"))).collect();
+    let others = [repository.git_dir.join("HEAD.lock"), common.join("packed-refs.lock")];
+    refs.into_iter().chain(others)
+}
+
+/// Whether a lock holds one of these values, or stays empty.
+pub(crate) fn is_left_behind(lock: &Path, written: &[String]) -> bool {
+    let content = || fs::read(lock).ok();
+    match content() {
+        None => false,
+        Some(text) if text.is_empty() => {
+            thread::sleep(PAUSE);
+            content().is_some_and(|text| text.is_empty())
+        }
+        Some(text) => written.iter().any(|value| value.as_bytes() == text),
+    }
+}
+
+/// What git writes next to a lock file before it takes the place of the file.
+pub(crate) fn draft_beside(lock: &Path) -> PathBuf {
+    lock.with_extension("new")
+}
