@@ -187,6 +187,8 @@ fn changed_by(fix: &Plan) -> Vec<String> {
         Step::RemoveLock { path, .. } => Some(path.clone()),
         Step::Stage { .. }
         | Step::Commit { .. }
+        | Step::Derive { .. }
+        | Step::LeaveFiles { .. }
         | Step::Rewrite { .. }
         | Step::SetRef { .. }
         | Step::SetMetadata { .. }

@@ -18,8 +18,8 @@ use lattice_repo::{Lock, LockHolder, ReadWorkingCopy, Repo, ScanRequest};
 pub use doctor::{Applied, ChosenFix};
 pub use error::EngineError;
 pub use lattice_repo::{
-    Aborted, CommitLine, ConfigEditError, DiffShape, ExecuteError, GitError, GitProgram, INSIDE_OPERATION, LedgerEntry,
-    LockError, LockHolder as Holder, Paused, ReadWorkingCopy as WorkingCopyNeed, ScanError, edit_setting,
+    Aborted, CommitLine, ConfigEditError, DeriveError, DiffShape, ExecuteError, GitError, GitProgram, INSIDE_OPERATION,
+    LedgerEntry, LockError, LockHolder as Holder, Paused, ReadWorkingCopy as WorkingCopyNeed, ScanError, edit_setting,
     list_settings, read_setting, user_settings,
 };
 pub use lifecycle::{Mode, Outcome};

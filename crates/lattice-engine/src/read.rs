@@ -37,6 +37,11 @@ impl Engine {
         Ok(candidates.iter().filter(is_nearest).cloned().collect())
     }
 
+    /// The commit that a user's text names.
+    pub fn find_commit(&self, name: &str) -> Option<Oid> {
+        self.repo.find_commit(name).ok().flatten()
+    }
+
     pub fn commits(&self, ids: &[Oid]) -> Result<Vec<CommitLine>, EngineError> {
         Ok(self.repo.commits(ids)?)
     }

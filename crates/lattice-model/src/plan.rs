@@ -70,6 +70,8 @@ pub enum Step {
     Stage { what: StageMode },
     /// Makes a commit from that copy, as the new tip of a branch.
     Commit { branch: BranchName, expected: Expected, how: CommitMode, message: Option<String> },
+    /// Makes a commit of changes that other commits hold, as the new tip of a branch.
+    Derive { branch: BranchName, expected: Expected, how: Derivation, message: Option<String> },
     /// Applies a branch's own commits, oldest first, to another place.
     Rewrite { branch: BranchName, tip: Oid, fork: Oid, commits: Vec<Oid>, onto: Place },
     /// Creates, moves or removes a ref.
@@ -80,6 +82,8 @@ pub enum Step {
     Guard { name: RefName, expected: Expected },
     /// Checks a branch out in the worktree where the operation runs.
     Switch { to: HeadValue },
+    /// Puts HEAD on a branch and leaves index and files as they are.
+    LeaveFiles { to: HeadValue },
     /// Puts HEAD, index and files back to where another operation found them.
     RestoreWorktree { head: HeadValue, files_from: Oid, files_to: Oid, index_from: Oid, index_to: Oid },
     /// Removes a damaged marker of an operation, keeping a copy.
@@ -132,6 +136,20 @@ impl CommitMode {
             Self::OnTop(at) | Self::Amend(at) | Self::OnTopElsewhere(at) | Self::AmendElsewhere(at) => at,
         }
     }
+}
+
+/// Where the changes of a new commit come from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Derivation {
+    /// All changes of these commits, oldest first, on the commit below them.
+    Squash { commits: Vec<Oid>, onto: Oid },
+    /// What `from` changed in these files since `onto`.
+    Files { from: Oid, onto: Oid, paths: Vec<String> },
+    /// What is left of the changes of these commits on top of a branch that took some of them.
+    Rest { commits: Vec<Oid>, below: BranchName },
+    /// The opposite of a commit.
+    Revert { commit: Oid, onto: Oid },
 }
 
 /// What a ref is expected to be.
@@ -250,11 +268,13 @@ impl Step {
             Self::WriteConfig { .. }
             | Self::Stage { .. }
             | Self::Commit { .. }
+            | Self::Derive { .. }
             | Self::Rewrite { .. }
             | Self::SetRef { .. }
             | Self::SetMetadata { .. }
             | Self::Guard { .. }
             | Self::Switch { .. }
+            | Self::LeaveFiles { .. }
             | Self::RestoreWorktree { .. }
             | Self::RemoveOpState
             | Self::RemoveLock { .. } => Phase::LocalStructural,
@@ -264,7 +284,9 @@ impl Step {
     /// The ref that this step changes.
     pub fn touches(&self) -> Option<(RefName, Expected, NewValue)> {
         match self {
-            Self::Commit { branch, expected, .. } => Some((branch.branch_ref(), *expected, NewValue::AfterExecution)),
+            Self::Commit { branch, expected, .. } | Self::Derive { branch, expected, .. } => {
+                Some((branch.branch_ref(), *expected, NewValue::AfterExecution))
+            }
             Self::Rewrite { branch, tip, .. } => {
                 Some((branch.branch_ref(), Expected::At(*tip), NewValue::AfterExecution))
             }
@@ -276,6 +298,7 @@ impl Step {
             | Self::Stage { .. }
             | Self::Guard { .. }
             | Self::Switch { .. }
+            | Self::LeaveFiles { .. }
             | Self::RestoreWorktree { .. }
             | Self::RemoveOpState
             | Self::RemoveLock { .. }
@@ -296,6 +319,12 @@ impl Step {
                 CommitMode::OnTopElsewhere(at) => format!("apply what is staged to {branch} on {}", at.short()),
                 CommitMode::AmendElsewhere(at) => format!("apply what is staged to {} of {branch}", at.short()),
             },
+            Self::Derive { branch, how, .. } => match how {
+                Derivation::Squash { commits, .. } => format!("make one commit of the {} of {branch}", commits.len()),
+                Derivation::Files { paths, .. } => format!("commit the changes of {} to {branch}", paths.join(", ")),
+                Derivation::Rest { below, .. } => format!("commit the rest of {branch} on the new {below}"),
+                Derivation::Revert { commit, .. } => format!("take {} back on {branch}", commit.short()),
+            },
             Self::Rewrite { branch, commits, onto, .. } => {
                 format!("rebase {branch} ({}) onto {onto}", count(commits.len(), "commit"))
             }
@@ -303,6 +332,10 @@ impl Step {
             Self::SetMetadata { branch, document, expected } => preview_metadata(branch, *expected, document),
             Self::Switch { to: HeadValue::Branch(branch) } => format!("check out {branch}"),
             Self::Switch { to: HeadValue::Detached(commit) } => format!("check out {} (detached)", commit.short()),
+            Self::LeaveFiles { to: HeadValue::Branch(branch) } => format!("go to {branch} and leave the files"),
+            Self::LeaveFiles { to: HeadValue::Detached(commit) } => {
+                format!("go to {} and leave the files", commit.short())
+            }
             Self::RestoreWorktree { .. } => "put HEAD, index and files back".to_owned(),
             Self::RemoveOpState => "set lattice/op-state.json aside".to_owned(),
             Self::RemoveLock { path, .. } => format!("remove {path}"),

@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use lattice_model::snapshot::Repository;
 
 pub use durable::ReadError;
-pub use execute::{Aborted, ExecuteError, Executed, OperationRequest, Paused};
+pub use execute::{Aborted, DeriveError, ExecuteError, Executed, OperationRequest, Paused};
 pub use format::{ConfigEditError, edit_setting, list_settings, read_setting, user_settings};
 pub use git::display::{CommitLine, DiffShape};
 pub use git::error::GitError;

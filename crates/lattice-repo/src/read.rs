@@ -23,6 +23,15 @@ impl Repo {
         self.git.nearest_below(tip, tips)
     }
 
+    /// The commit that a user's text names; `None` if it names none, or several.
+    pub fn find_commit(&self, name: &str) -> Result<Option<Oid>, GitError> {
+        if name.starts_with('-') || name.contains(char::is_whitespace) {
+            return Ok(None);
+        }
+        let mut found = self.with_objects(|objects| objects.info(&[format!("{name}^{{commit}}")]))?;
+        Ok(found.pop().flatten().map(|info| info.oid))
+    }
+
     /// These commits, in this order.
     pub fn commits(&self, ids: &[Oid]) -> Result<Vec<CommitLine>, GitError> {
         self.git.commit_lines(ids)

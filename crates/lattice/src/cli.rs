@@ -76,6 +76,14 @@ pub(crate) enum Command {
     #[command(visible_alias = "r")]
     Restack(commands::restack::Arguments),
     Move(commands::reparent::Arguments),
+    Reorder(commands::edit::ReorderArguments),
+    Split(commands::edit::SplitArguments),
+    Squash(commands::edit::SquashArguments),
+    Fold(commands::edit::FoldArguments),
+    Pop(commands::edit::PopArguments),
+    Delete(commands::edit::DeleteArguments),
+    Rename(commands::edit::RenameArguments),
+    Revert(commands::edit::RevertArguments),
     Freeze(commands::freeze::Arguments),
     Unfreeze(commands::freeze::UnfreezeArguments),
     #[command(visible_alias = "co")]

@@ -1,6 +1,6 @@
 //! Failures as users see them: what happened, why, what to type next, and the exit code.
 
-use lattice_engine::{ConfigEditError, EngineError, ExecuteError, GitError, LockError};
+use lattice_engine::{ConfigEditError, DeriveError, EngineError, ExecuteError, GitError, LockError};
 use lattice_model::gate::{Refusal, RepairBundle};
 use lattice_model::issue::Issue;
 
@@ -170,6 +170,20 @@ impl From<ConfigEditError> for Failure {
     }
 }
 
+impl From<DeriveError> for Failure {
+    fn from(error: DeriveError) -> Self {
+        let text = error.to_string();
+        match error {
+            DeriveError::NothingLeft { .. } => Self::new("nothing-left", text)
+                .hint("nothing was changed; lattice create makes a branch without changes of its own"),
+            DeriveError::NotLinear { .. } => Self::new("merge-commit", text).hint("nothing was changed"),
+            DeriveError::RevertConflicts { .. } => Self::new("revert-conflicts", text)
+                .cause("later commits changed the same lines")
+                .hint("nothing was changed; take it back by hand: git revert"),
+        }
+    }
+}
+
 impl From<ExecuteError> for Failure {
     fn from(error: ExecuteError) -> Self {
         const UNCHANGED: &str = "nothing was changed";
@@ -196,6 +210,7 @@ impl From<ExecuteError> for Failure {
                 .hint(format!("{UNCHANGED}; commit or stash your changes, then run the command again")),
             ExecuteError::StagedDoesNotApply { .. } => Self::new("staged-does-not-apply", text)
                 .hint(format!("{UNCHANGED}; check that branch out and make the change there")),
+            ExecuteError::Derive(error) => Self::from(error),
             ExecuteError::NothingPicked => Self::new("nothing-to-commit", text).hint(UNCHANGED),
             ExecuteError::FilesInTheWay { detail } => Self::new("files-in-the-way", text)
                 .cause(printable(&detail))

@@ -2,14 +2,19 @@
 
 pub mod config;
 pub mod create;
+pub mod delete;
+pub mod fold;
 pub mod freeze;
 pub mod init;
 pub mod modify;
 pub mod navigate;
+pub mod rename;
+pub mod reorder;
 pub mod reparent;
 pub mod restack;
 mod rewrite;
 mod scope;
+pub mod squash;
 pub mod track;
 pub mod undo;
 
@@ -33,6 +38,14 @@ pub const REGISTRY: &[Registered] = &[
     (modify::Modify::NAME, modify::Modify::REQUIRES),
     (restack::Restack::NAME, restack::Restack::REQUIRES),
     (reparent::Move::NAME, reparent::Move::REQUIRES),
+    (reorder::Reorder::NAME, reorder::Reorder::REQUIRES),
+    (squash::Split::NAME, squash::Split::REQUIRES),
+    (squash::Squash::NAME, squash::Squash::REQUIRES),
+    (fold::Fold::NAME, fold::Fold::REQUIRES),
+    (delete::Pop::NAME, delete::Pop::REQUIRES),
+    (delete::Delete::NAME, delete::Delete::REQUIRES),
+    (rename::Rename::NAME, rename::Rename::REQUIRES),
+    (squash::Revert::NAME, squash::Revert::REQUIRES),
     (freeze::Freeze::NAME, freeze::Freeze::REQUIRES),
     (freeze::Unfreeze::NAME, freeze::Unfreeze::REQUIRES),
     (navigate::Navigate::NAME, navigate::Navigate::REQUIRES),

@@ -27,6 +27,8 @@ pub enum ExecuteError {
     StagedDoesNotApply { branch: BranchName },
     #[error("nothing is left to commit")]
     NothingPicked,
+    #[error(transparent)]
+    Derive(#[from] DeriveError),
     #[error("uncommitted changes are in the way")]
     FilesInTheWay { detail: String },
     #[error("files are in conflict")]
@@ -57,6 +59,17 @@ pub enum ExecuteError {
     RebaseGone { expected: Oid },
 }
 
+/// Why a commit could not be made of the changes of others.
+#[derive(Debug, thiserror::Error)]
+pub enum DeriveError {
+    #[error("nothing would be left for a commit of {branch}")]
+    NothingLeft { branch: BranchName },
+    #[error("{commit} cannot be taken back by itself")]
+    RevertConflicts { commit: Oid },
+    #[error("{commit} has not exactly one parent")]
+    NotLinear { commit: Oid },
+}
+
 impl ExecuteError {
     /// Whether refs, files and HEAD are as before, so that no marker is needed.
     pub(crate) fn leaves_nothing(&self) -> bool {
@@ -69,6 +82,7 @@ impl ExecuteError {
             | Self::NeedsCleanTree { .. }
             | Self::StagedDoesNotApply { .. }
             | Self::NothingPicked
+            | Self::Derive(_)
             | Self::FilesInTheWay { .. }
             | Self::Unmerged { .. }
             | Self::LedgerBusy

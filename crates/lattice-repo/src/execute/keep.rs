@@ -96,6 +96,8 @@ fn written_document(step: &Step) -> Option<RefName> {
         Step::WriteConfig { .. }
         | Step::Stage { .. }
         | Step::Commit { .. }
+        | Step::Derive { .. }
+        | Step::LeaveFiles { .. }
         | Step::Rewrite { .. }
         | Step::SetRef { .. }
         | Step::Guard { .. }

@@ -4,6 +4,7 @@
 //! configuration move, with every value known and written to the journal, so that whatever
 //! happens in between can be finished or reversed.
 
+mod derive;
 mod error;
 mod keep;
 mod orphans;
@@ -37,8 +38,8 @@ use crate::ledger::{NewEvent, last_event};
 use crate::lock::Lock;
 use crate::{Repo, verify};
 
-pub use error::ExecuteError;
 use error::io_error;
+pub use error::{DeriveError, ExecuteError};
 pub(crate) use keep::KEEP;
 pub use recover::Aborted;
 
@@ -204,7 +205,7 @@ impl<'a> Executor<'a> {
             |branch: &BranchName| matches!(&head, HeadName::Ref(name) if *name == branch.branch_ref().as_str());
         Ok(self.journal.plan.steps.iter().any(|step| match step {
             Step::Stage { .. } | Step::Commit { .. } | Step::Switch { .. } | Step::RestoreWorktree { .. } => true,
-            Step::Rewrite { .. } => true,
+            Step::Rewrite { .. } | Step::Derive { .. } | Step::LeaveFiles { .. } => true,
             Step::SetRef { name, .. } => name.as_branch().is_some_and(|branch| on_head(&branch)),
             Step::WriteConfig { .. }
             | Step::SetMetadata { .. }

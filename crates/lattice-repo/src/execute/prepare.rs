@@ -141,7 +141,7 @@ impl Executor<'_> {
         let (mut edits, mut documents) = (Vec::new(), Vec::new());
         for step in &self.journal.plan.steps {
             let (name, old, new) = match step {
-                Step::Commit { branch, expected, .. } => {
+                Step::Commit { branch, expected, .. } | Step::Derive { branch, expected, .. } => {
                     (branch.branch_ref(), expected.value(), Some(self.journal.tips[branch]))
                 }
                 Step::Rewrite { branch, tip, .. } => (branch.branch_ref(), Some(*tip), Some(self.journal.tips[branch])),
@@ -160,6 +160,7 @@ impl Executor<'_> {
                 | Step::Stage { .. }
                 | Step::Guard { .. }
                 | Step::Switch { .. }
+                | Step::LeaveFiles { .. }
                 | Step::RestoreWorktree { .. }
                 | Step::RemoveOpState
                 | Step::RemoveLock { .. }
@@ -204,6 +205,14 @@ impl Executor<'_> {
         if let Some((head, from, to, index_from, index_to)) = undo {
             let restored = self.carried_index(index_from, index_to)?;
             return self.place_at(head, FileMove { from, to }, IndexAfter::Restored(restored));
+        }
+        let leaves = self.journal.plan.steps.iter().find_map(|step| match step {
+            Step::LeaveFiles { to } => Some(to.clone()),
+            _ => None,
+        });
+        if let Some(head) = leaves {
+            let files = self.files_now(before)?;
+            return self.place_at(head, FileMove { from: files, to: files }, IndexAfter::Stays);
         }
         let switch = self.journal.plan.steps.iter().find_map(|step| match step {
             Step::Switch { to } => Some(to.clone()),

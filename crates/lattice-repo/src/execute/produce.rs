@@ -25,8 +25,14 @@ impl Executor<'_> {
                     let tip = self.commit(&branch, how, message.as_deref())?;
                     self.journal.tips.insert(branch, tip);
                 }
+                Step::Derive { branch, how, message, .. } if !self.journal.tips.contains_key(&branch) => {
+                    let tip = self.derive(&branch, &how, message.as_deref())?;
+                    self.journal.tips.insert(branch, tip);
+                }
                 Step::Stage { .. }
                 | Step::Commit { .. }
+                | Step::Derive { .. }
+                | Step::LeaveFiles { .. }
                 | Step::Rewrite { .. }
                 | Step::WriteConfig { .. }
                 | Step::SetRef { .. }

@@ -153,6 +153,8 @@ impl Executor<'_> {
         for step in &self.journal.plan.steps {
             if let Step::Guard { name, expected } = step
                 && name.as_str() != crate::ledger::LEDGER
+                // Git takes each ref once; an edit or an earlier guard has the same expectation.
+                && edits.iter().all(|edit| edit.name != *name)
             {
                 edits.push(RefEdit { name: name.clone(), expected: *expected, to: Target::Keep });
             }

@@ -121,6 +121,24 @@ impl Git {
         Oid::new(&line).map_err(|_| GitError::unexpected(COMMAND, line))
     }
 
+    /// The tree `base` with these paths as `with` has them, made in an index of its own.
+    pub(crate) fn tree_with(&self, index: &Path, base: Oid, with: Oid, paths: &[String]) -> Result<Oid, GitError> {
+        let from = [base.to_string(), with.to_string()];
+        let paths = paths.iter().map(|path| format!(":(top,literal){path}"));
+        let changed =
+            self.call("diff-tree").args(["-r", "-z", "--no-renames"]).args(from).arg("--").args(paths).run()?;
+        let mut entries = Vec::new();
+        let mut fields = changed.split(|byte| *byte == 0);
+        while let (Some(header), Some(path)) = (fields.next(), fields.next()) {
+            let words: Vec<_> = header.split(|byte| *byte == b' ').collect();
+            let [_, mode, _, id, _] = words[..] else { return Err(GitError::unexpected("diff-tree", "another form")) };
+            entries.extend_from_slice(&[mode, b" ", id, b"\t", path, b"\0"].concat());
+        }
+        self.call("read-tree").arg(base.to_string()).index(index).run()?;
+        self.call("update-index").args(["-z", "--index-info"]).index(index).stdin(entries).run()?;
+        self.write_tree(Some(index))
+    }
+
     pub(crate) fn commit_tree(&self, commit: NewCommit<'_>) -> Result<Oid, GitError> {
         const COMMAND: &str = "commit-tree";
         let mut call = self.call(COMMAND).arg(commit.tree.to_string());

@@ -4,7 +4,8 @@ use lattice_engine::{Engine, Mode, Outcome, Paused, WorkingCopyNeed};
 use lattice_model::event::{HeadValue, RefChange};
 use lattice_model::gate::{Command, Refusal, RepairBundle};
 use lattice_model::issue::FixEffect;
-use lattice_model::plan::{CommitMode, Expected, FreezeDraft, Plan, Step, count};
+use lattice_model::name::{BranchName, RefName};
+use lattice_model::plan::{CommitMode, Derivation, Expected, FreezeDraft, Plan, Step, count};
 use lattice_model::snapshot::Snapshot;
 
 use crate::app::{App, Interaction};
@@ -135,9 +136,39 @@ pub(crate) fn paused_failure(paused: &Paused) -> Failure {
 
 fn head_after(plan: &Plan) -> Option<String> {
     plan.steps.iter().find_map(|step| match step {
-        Step::Switch { to: HeadValue::Branch(branch) } => Some(branch.to_string()),
+        Step::Switch { to: HeadValue::Branch(branch) } | Step::LeaveFiles { to: HeadValue::Branch(branch) } => {
+            Some(branch.to_string())
+        }
         _ => None,
     })
+}
+
+fn committed(branch: &BranchName, how: CommitMode, at: &str) -> String {
+    match how {
+        CommitMode::Amend(_) | CommitMode::AmendElsewhere(_) => format!("amended {branch}, now {at}"),
+        CommitMode::OnTop(_) | CommitMode::OnTopElsewhere(_) => format!("committed {at} to {branch}"),
+    }
+}
+
+fn derived(branch: &BranchName, how: &Derivation, at: &str) -> String {
+    match how {
+        Derivation::Squash { commits, .. } => {
+            format!("squashed {} of {branch}, now {at}", count(commits.len(), "commit"))
+        }
+        Derivation::Files { paths, .. } => format!("moved {} to {branch} ({at})", paths.join(", ")),
+        Derivation::Rest { .. } => format!("left the rest in {branch}, now {at}"),
+        Derivation::Revert { commit, .. } => format!("took {} back on {branch} ({at})", commit.short()),
+    }
+}
+
+/// What became of a ref that is gone. A branch that is deleted is no longer tracked; that need not be said twice.
+fn gone(name: &RefName, refs: &[RefChange]) -> Option<String> {
+    if let Some(branch) = name.as_branch() {
+        return Some(format!("deleted {branch}"));
+    }
+    let Some(branch) = name.as_metadata_of() else { return Some(format!("deleted {name}")) };
+    let deleted = refs.iter().any(|change| change.name == branch.branch_ref() && change.new.is_none());
+    (!deleted).then(|| format!("stopped tracking {branch}"))
 }
 
 /// What was done, in one line per thing.
@@ -148,19 +179,14 @@ fn story(plan: &Plan, refs: &[RefChange]) -> Vec<String> {
             _ => None,
         })
     };
-    let new = |name: &lattice_model::name::RefName| {
+    let new = |name: &RefName| {
         refs.iter().find(|change| change.name == *name).and_then(|change| change.new).map(|oid| oid.short())
     };
     let mut lines = Vec::new();
     for step in &plan.steps {
         let line = match step {
-            Step::Commit { branch, how, .. } => {
-                let at = new(&branch.branch_ref()).unwrap_or_default();
-                match how {
-                    CommitMode::Amend(_) | CommitMode::AmendElsewhere(_) => format!("amended {branch}, now {at}"),
-                    CommitMode::OnTop(_) | CommitMode::OnTopElsewhere(_) => format!("committed {at} to {branch}"),
-                }
-            }
+            Step::Commit { branch, how, .. } => committed(branch, *how, &new(&branch.branch_ref()).unwrap_or_default()),
+            Step::Derive { branch, how, .. } => derived(branch, how, &new(&branch.branch_ref()).unwrap_or_default()),
             Step::Rewrite { branch, commits, .. } => {
                 let onto = parent(branch).map(|parent| format!(" onto {parent}")).unwrap_or_default();
                 format!("rebased {branch} ({}){onto}", count(commits.len(), "commit"))
@@ -173,12 +199,15 @@ fn story(plan: &Plan, refs: &[RefChange]) -> Vec<String> {
                 (FreezeDraft::Keep(_), "unfreeze") => format!("unfroze {branch}"),
                 (FreezeDraft::Keep(_), _) => continue,
             },
-            Step::SetRef { name, to: None, .. } => match name.as_metadata_of() {
-                Some(branch) => format!("stopped tracking {branch}"),
-                None => format!("deleted {name}"),
+            Step::SetRef { name, to: None, .. } => match gone(name, refs) {
+                Some(line) => line,
+                None => continue,
             },
             Step::Switch { to: HeadValue::Branch(branch) } => format!("on {branch}"),
-            Step::Switch { to: HeadValue::Detached(commit) } => format!("on {} (detached)", commit.short()),
+            Step::Switch { to: HeadValue::Detached(commit) } | Step::LeaveFiles { to: HeadValue::Detached(commit) } => {
+                format!("on {} (detached)", commit.short())
+            }
+            Step::LeaveFiles { to: HeadValue::Branch(branch) } => format!("on {branch}, with the changes staged"),
             Step::WriteConfig { .. }
             | Step::Stage { .. }
             | Step::SetRef { .. }

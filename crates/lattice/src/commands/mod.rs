@@ -7,6 +7,7 @@ pub(crate) mod config;
 pub(crate) mod create;
 pub(crate) mod demo;
 pub(crate) mod doctor;
+pub(crate) mod edit;
 pub(crate) mod explain;
 pub(crate) mod freeze;
 pub(crate) mod info;

@@ -18,7 +18,7 @@ fn stages(out: &Output) -> Vec<String> {
 
 #[track_caller]
 fn sample() -> TestRepo {
-    let repo = TestRepo::draw("main <- a <- b* <- c; main <- d");
+    let repo = TestRepo::draw("main <- a <- b(2)* <- c; main <- d");
     repo.git(&["branch", "loose"]);
     repo.write("new.txt", "new\n");
     repo
@@ -85,6 +85,14 @@ fn every_command_that_changes_something_is_registered_with_what_it_requires() {
         "modify -a",
         "restack",
         "move --onto main",
+        "reorder --order b,a,c",
+        "split --by-file b.txt",
+        "squash",
+        "fold",
+        "pop",
+        "delete c",
+        "rename e",
+        "revert main",
         "freeze c",
         "unfreeze d",
         "checkout main",

@@ -7,6 +7,7 @@ mod conflict;
 mod create;
 mod divergence;
 mod doctor;
+mod edit;
 mod execute;
 mod explain;
 mod freeze;

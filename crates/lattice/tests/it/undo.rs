@@ -60,6 +60,31 @@ fn behind(repo: &TestRepo) {
 }
 
 #[test]
+fn edits_of_branches_go_back_and_forth() {
+    let cases: [&[&str]; 10] = [
+        &["reorder", "--order", "b,a,c"],
+        &["split", "--by-commit"],
+        &["split", "--by-file", "b.txt"],
+        &["squash", "-m", "one"],
+        &["fold"],
+        &["fold", "--keep"],
+        &["pop"],
+        &["delete", "--downstack"],
+        &["rename", "other/name"],
+        &["revert", "main"],
+    ];
+    for args in cases {
+        let repo = TestRepo::draw("main <- a <- b(2)* <- c; a <- side");
+        repo.commit_file("more.txt", "more\n", "a third commit");
+        repo.git(&["checkout", "--quiet", "main"]);
+        repo.commit_file("trunk.txt", "newer\n", "trunk goes on");
+        repo.git(&["checkout", "--quiet", "b"]);
+        repo.write("untracked", "mine\n");
+        check(&repo, args);
+    }
+}
+
+#[test]
 fn what_changes_only_metadata_or_configuration_goes_back_and_forth() {
     check(&TestRepo::new(), &["init", "--trunk", "main"]);
     check(&stack(), &["init", "--reset", "--force"]);
