@@ -106,6 +106,11 @@ impl App {
         Engine::open(environment, &self.directory)
     }
 
+    /// Waits a moment before looking again.
+    pub(crate) fn pause(&self) {
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+
     pub(crate) fn variable(&self, name: &str) -> Option<String> {
         variable(&self.variables, name)
     }

@@ -110,6 +110,8 @@ pub(crate) enum Command {
     Apply(commands::plan::ApplyArguments),
     Config(commands::config::Arguments),
     Explain(commands::explain::Arguments),
+    Sprite(commands::sprite::Arguments),
+    Emit(commands::emit::Arguments),
     Completion(commands::program::CompletionArguments),
     Man(commands::program::ManArguments),
     Schema(commands::program::SchemaArguments),

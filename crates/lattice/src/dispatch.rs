@@ -143,6 +143,8 @@ pub(crate) fn dispatch(app: &App, command: Command) -> Result<Reply, Failure> {
         Command::Apply(arguments) => commands::plan::run_apply(app, &arguments),
         Command::Config(arguments) => commands::config::run(app, &arguments),
         Command::Explain(arguments) => commands::explain::run(app, &arguments),
+        Command::Sprite(arguments) => commands::sprite::run(app, &arguments),
+        Command::Emit(arguments) => commands::emit::run(app, arguments),
         Command::Completion(arguments) => commands::program::run_completion(&arguments),
         Command::Man(arguments) => commands::program::run_man(&arguments),
         Command::Schema(arguments) => commands::program::run_schema(&arguments),

@@ -19,6 +19,9 @@ use crate::output::{Document, Reply};
 use super::demo::DemoDocument;
 use super::ops::OpsShowDocument;
 use super::resume::{AbortDocument, ContinueDocument};
+use super::sprite::{
+    SpriteArtifactsDocument, SpriteEventsDocument, SpriteIngestDocument, SpriteListDocument, SpriteShowDocument,
+};
 
 /// Print a completion script for a shell
 #[derive(Debug, Args)]
@@ -124,6 +127,11 @@ fn schemas() -> BTreeMap<&'static str, serde_json::Value> {
     add::<AbortDocument>(&mut schemas);
     add::<VersionDocument>(&mut schemas);
     add::<DemoDocument>(&mut schemas);
+    add::<SpriteListDocument>(&mut schemas);
+    add::<SpriteShowDocument>(&mut schemas);
+    add::<SpriteEventsDocument>(&mut schemas);
+    add::<SpriteArtifactsDocument>(&mut schemas);
+    add::<SpriteIngestDocument>(&mut schemas);
     for command in ["completion", "man"] {
         schemas.insert(command, envelope(command, schema_for!(TextDocument)));
     }

@@ -79,6 +79,8 @@ impl<D: Document, F: Fn() -> D> Serialize for Lazy<F> {
 enum TextKind {
     Data,
     Story,
+    /// The command has said everything already.
+    Said,
 }
 
 /// What a command has to say.
@@ -96,6 +98,11 @@ pub(crate) struct Reply {
 impl Reply {
     pub(crate) fn new<D: Document + 'static>(document: D, text: impl Into<String>) -> Self {
         Self::named(D::COMMAND, document, text)
+    }
+
+    /// Nothing more to say: the command wrote line by line what it had.
+    pub(crate) fn said() -> Self {
+        Self { kind: TextKind::Said, ..Self::named("", Value::Null, "") }
     }
 
     /// A document that several commands share.
@@ -164,6 +171,7 @@ impl Reply {
 /// Prints the result of a command and gives its exit code.
 pub(crate) fn show(app: &App, result: Result<Reply, Failure>) -> Code {
     match (result, app.format) {
+        (Ok(reply), _) if reply.kind == TextKind::Said => reply.code,
         (Ok(reply), Format::Json) => {
             out(&format!("{}\n", reply.document()));
             reply.code

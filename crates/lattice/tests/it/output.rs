@@ -44,7 +44,7 @@ fn every_command_prints_one_document_that_its_schema_describes() {
     repo.write("new.txt", "new\n");
     let listed = lattice(&repo).arg("schema").json();
     let mut untested: BTreeSet<String> = serde_json::from_value(listed["commands"].clone()).expect("names");
-    let calls: [(&str, &str); 47] = [
+    let calls: [(&str, &str); 48] = [
         ("log --long", "log"),
         ("ls", "log"),
         ("", "log"),
@@ -85,6 +85,7 @@ fn every_command_prints_one_document_that_its_schema_describes() {
         ("config set --global undo.keep_days 4", "config"),
         ("plan freeze c --out ../p.json", "plan"),
         ("apply ../p.json", "freeze"),
+        ("sprite list", "sprite-list"),
         ("completion bash", "completion"),
         ("man", "man"),
         ("schema", "schema"),
@@ -104,7 +105,9 @@ fn every_command_prints_one_document_that_its_schema_describes() {
     let demo = shell(&repo, "unset LATTICE_SEED; exec \"$0\" \"$@\"", &["demo", "--json", "--dir", "../demo"]);
     untested.remove(&validated(&repo, &demo.json()));
     let untested: Vec<_> = untested.iter().map(String::as_str).collect();
-    assert_eq!(untested, ["abort", "continue", "explain", "ops-show"], "every schema has a document here or below");
+    let elsewhere =
+        ["abort", "continue", "explain", "ops-show", "sprite-artifacts", "sprite-events", "sprite-ingest", "sprite-show"];
+    assert_eq!(untested, elsewhere, "every schema has a document here or in another test");
 }
 
 // proves partly: ST-12-8 — an internal error
@@ -175,6 +178,8 @@ fn help_shows_the_options_and_unknown_ones_are_usage_errors() {
         "apply",
         "config",
         "explain",
+        "sprite",
+        "emit",
         "completion",
         "man",
         "schema",

@@ -1,0 +1,159 @@
+//! The documents of `sprite`.
+
+use lattice_sprites::store::{ArtifactRow, CheckpointRow, EventRow, Sprite, ViolationRow};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::output::Document;
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct SpriteDocument {
+    pub(crate) id: String,
+    pub(crate) work_item_id: String,
+    pub(crate) state: &'static str,
+    pub(crate) phase: Option<String>,
+    pub(crate) branch: String,
+    pub(crate) parent: String,
+    pub(crate) agent: String,
+    pub(crate) checkpoint: Option<String>,
+    pub(crate) events: u64,
+    pub(crate) started_at: String,
+    pub(crate) ended_at: Option<String>,
+    /// What it ended with, or why it waits.
+    pub(crate) outcome: Option<String>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct SpriteListDocument {
+    pub(crate) sprites: Vec<SpriteDocument>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct SpriteShowDocument {
+    pub(crate) sprite: SpriteDocument,
+    pub(crate) task: String,
+    pub(crate) checkpoints: Vec<CheckpointDocument>,
+    pub(crate) violations: Vec<ViolationDocument>,
+    /// How it is run.
+    pub(crate) run: Value,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct CheckpointDocument {
+    pub(crate) id: String,
+    pub(crate) made_at: String,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct ViolationDocument {
+    pub(crate) rule: String,
+    pub(crate) weight: String,
+    pub(crate) detail: String,
+    pub(crate) seq: Option<u64>,
+    pub(crate) source: Option<String>,
+    pub(crate) line: Option<u64>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct SpriteEventsDocument {
+    pub(crate) events: Vec<EventDocument>,
+}
+
+/// The envelope of an event with its number and where it was seen.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct EventDocument {
+    pub(crate) seq: u64,
+    /// `stdout`, `outbox` or `both`.
+    pub(crate) source: String,
+    #[serde(flatten)]
+    pub(crate) envelope: Value,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct SpriteArtifactsDocument {
+    pub(crate) work_item_id: String,
+    pub(crate) artifacts: Vec<ArtifactDocument>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct ArtifactDocument {
+    #[serde(rename = "type")]
+    kind: String,
+    path: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    url: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    metadata: Option<Value>,
+}
+
+/// A recorded session, understood.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct SpriteIngestDocument {
+    pub(crate) events: Vec<EventDocument>,
+    pub(crate) violations: Vec<ViolationDocument>,
+}
+
+impl Document for SpriteListDocument {
+    const COMMAND: &'static str = "sprite-list";
+}
+
+impl Document for SpriteShowDocument {
+    const COMMAND: &'static str = "sprite-show";
+}
+
+impl Document for SpriteEventsDocument {
+    const COMMAND: &'static str = "sprite-events";
+}
+
+impl Document for SpriteArtifactsDocument {
+    const COMMAND: &'static str = "sprite-artifacts";
+}
+
+impl Document for SpriteIngestDocument {
+    const COMMAND: &'static str = "sprite-ingest";
+}
+
+impl SpriteDocument {
+    pub(crate) fn of(sprite: &Sprite) -> Self {
+        Self {
+            id: sprite.name.clone(),
+            work_item_id: sprite.work_item_id.clone(),
+            state: sprite.state.as_str(),
+            phase: sprite.phase.clone(),
+            branch: sprite.branch.clone(),
+            parent: sprite.parent.clone(),
+            agent: sprite.agent.clone(),
+            checkpoint: sprite.checkpoint.clone(),
+            events: sprite.events,
+            started_at: sprite.started_at.clone(),
+            ended_at: sprite.ended_at.clone(),
+            outcome: sprite.outcome.clone(),
+        }
+    }
+}
+
+impl CheckpointDocument {
+    pub(crate) fn of(row: CheckpointRow) -> Self {
+        Self { id: row.id, made_at: row.made_at }
+    }
+}
+
+impl ViolationDocument {
+    pub(crate) fn of(row: ViolationRow) -> Self {
+        let ViolationRow { seq, side, line, rule, weight, detail, .. } = row;
+        Self { rule, weight, detail, seq, source: side, line }
+    }
+}
+
+impl EventDocument {
+    pub(crate) fn of(row: EventRow) -> Self {
+        Self { seq: row.seq, source: row.source, envelope: row.envelope }
+    }
+}
+
+impl ArtifactDocument {
+    pub(crate) fn of(row: ArtifactRow) -> Self {
+        Self { kind: row.kind, path: row.reference, url: row.url, metadata: row.metadata }
+    }
+}

@@ -1,0 +1,158 @@
+//! `sprite list`, `show`, `events` and `artifacts`: what is known of sprites.
+
+use lattice_sprites::store::{Sprite, Store, StoreError};
+use serde_json::Value;
+
+use super::documents::{
+    ArtifactDocument, CheckpointDocument, EventDocument, SpriteArtifactsDocument, SpriteDocument,
+    SpriteEventsDocument, SpriteListDocument, SpriteShowDocument, ViolationDocument,
+};
+use super::store;
+use crate::app::{App, Format};
+use crate::error::Failure;
+use crate::output::{Reply, out, printable};
+
+/// So many events are read at once.
+const PAGE: u64 = 1000;
+
+pub(super) fn list(app: &App) -> Result<Reply, Failure> {
+    let sprites = match store(app)? {
+        Some(store) => store.sprites()?,
+        None => Vec::new(),
+    };
+    let sprites: Vec<_> = sprites.iter().map(SpriteDocument::of).collect();
+    let width = sprites.iter().map(|sprite| sprite.id.len()).max().unwrap_or(0);
+    let line = |sprite: &SpriteDocument| {
+        let phase = sprite.phase.as_deref().map(|phase| format!(" ({})", printable(phase))).unwrap_or_default();
+        let outcome = sprite.outcome.as_deref().map(|text| format!(": {}", first_line(text))).unwrap_or_default();
+        format!("{:width$}  {:<11}  {}{phase}{outcome}\n", sprite.id, sprite.state, sprite.branch)
+    };
+    let text: String = sprites.iter().map(line).collect();
+    let reply = Reply::new(SpriteListDocument { sprites }, text.clone());
+    Ok(if text.is_empty() { reply.note("there are no sprites yet; lattice run \"TEXT\" -- CMD starts one") } else { reply })
+}
+
+pub(super) fn show(app: &App, id: &str) -> Result<Reply, Failure> {
+    let (store, sprite) = find(app, id)?;
+    let document = SpriteShowDocument {
+        sprite: SpriteDocument::of(&sprite),
+        task: sprite.task.clone(),
+        checkpoints: store.checkpoints(sprite.key)?.into_iter().map(CheckpointDocument::of).collect(),
+        violations: store.violations(sprite.key)?.into_iter().map(ViolationDocument::of).collect(),
+        run: serde_json::from_str(&sprite.run).unwrap_or_default(),
+    };
+    let text = show_text(&document);
+    Ok(Reply::new(document, text))
+}
+
+fn show_text(document: &SpriteShowDocument) -> String {
+    let sprite = &document.sprite;
+    let optional = |value: &Option<String>| value.as_deref().map(printable);
+    let lines = [
+        ("state", Some(sprite.state.to_owned())),
+        ("outcome", optional(&sprite.outcome)),
+        ("task", Some(printable(&document.task))),
+        ("work item", Some(printable(&sprite.work_item_id))),
+        ("branch", Some(format!("{} on {}", sprite.branch, sprite.parent))),
+        ("agent", Some(printable(&sprite.agent))),
+        ("phase", optional(&sprite.phase)),
+        ("events", Some(sprite.events.to_string())),
+        ("started", Some(sprite.started_at.clone())),
+        ("ended", sprite.ended_at.clone()),
+    ];
+    let mut text = format!("{}\n", sprite.id);
+    for (name, value) in lines {
+        text.extend(value.map(|value| format!("  {name:<10} {}\n", value.replace('\n', "\n             "))));
+    }
+    for checkpoint in &document.checkpoints {
+        text.push_str(&format!("  checkpoint {} at {}\n", checkpoint.id, checkpoint.made_at));
+    }
+    for violation in &document.violations {
+        text.push_str(&format!("  {} {}: {}\n", violation.weight, violation.rule, printable(&violation.detail)));
+    }
+    text
+}
+
+pub(super) fn events(app: &App, id: &str) -> Result<Reply, Failure> {
+    let (store, sprite) = find(app, id)?;
+    let mut events = Vec::new();
+    loop {
+        let after = events.last().map_or(0, |event: &EventDocument| event.seq);
+        let page = store.events(sprite.key, after, PAGE)?;
+        if page.is_empty() {
+            break;
+        }
+        events.extend(page.into_iter().map(EventDocument::of));
+    }
+    let text: String = events.iter().map(event_line).collect();
+    Ok(Reply::new(SpriteEventsDocument { events }, text))
+}
+
+/// Prints events as they are stored, until the sprite is over.
+pub(super) fn follow(app: &App, id: &str) -> Result<Reply, Failure> {
+    let (store, _) = find(app, id)?;
+    let mut after = 0;
+    loop {
+        let sprite = store.sprite(id)?;
+        let page = store.events(sprite.key, after, PAGE)?;
+        for event in page.into_iter().map(EventDocument::of) {
+            after = event.seq;
+            out(&match app.format {
+                Format::Human => event_line(&event),
+                Format::Json => format!("{}\n", serde_json::to_string(&event).unwrap_or_default()),
+            });
+        }
+        if sprite.state.is_over() && sprite.events <= after {
+            return Ok(Reply::said());
+        }
+        app.pause();
+    }
+}
+
+pub(super) fn artifacts(app: &App, id: &str) -> Result<Reply, Failure> {
+    let (store, sprite) = find(app, id)?;
+    let rows = store.artifacts(sprite.key)?;
+    let line = |row: &lattice_sprites::store::ArtifactRow| {
+        let place = row.reference.as_deref().or(row.url.as_deref()).unwrap_or_default();
+        format!("{:<10} {}\n", printable(&row.kind), printable(place))
+    };
+    let text: String = rows.iter().map(line).collect();
+    let artifacts = rows.into_iter().map(ArtifactDocument::of).collect();
+    Ok(Reply::new(SpriteArtifactsDocument { work_item_id: sprite.work_item_id, artifacts }, text))
+}
+
+/// The sprite with this name, and the store it is in.
+pub(super) fn find(app: &App, id: &str) -> Result<(Store, Sprite), Failure> {
+    let store = store(app)?.ok_or_else(|| Failure::from(StoreError::NoSuchSprite(id.to_owned())))?;
+    let sprite = store.sprite(id)?;
+    Ok((store, sprite))
+}
+
+/// One event for people: number, time, type, and what it says.
+pub(super) fn event_line(event: &EventDocument) -> String {
+    let text = |value: &Value| value.as_str().map(str::to_owned);
+    let envelope = &event.envelope;
+    let payload = &envelope["payload"];
+    let main = ["message", "phase", "action", "reason", "status", "kind"];
+    let said = main.iter().find_map(|name| text(&payload[*name]));
+    let more = ["summary", "ref", "checkpoint_id", "success"];
+    let more = more.iter().find_map(|name| match &payload[*name] {
+        Value::Null => None,
+        Value::String(text) => Some(text.clone()),
+        other => Some(other.to_string()),
+    });
+    let said = said.or_else(|| text(&payload["suggested_adjustment"]["type"])).unwrap_or_default();
+    let more = more.map(|more| format!(" ({})", first_line(&more))).unwrap_or_default();
+    let time = text(&envelope["timestamp"]).unwrap_or_default();
+    let kind = text(&envelope["event_type"]).unwrap_or_default();
+    format!("{:>5} {} {kind:<20} {}{more}\n", event.seq, printable(&time), first_line(&said))
+}
+
+/// The beginning of a text that may be long.
+fn first_line(text: &str) -> String {
+    const MOST: usize = 160;
+    let line = text.lines().next().unwrap_or_default();
+    let short: String = line.chars().take(MOST).collect();
+    let cut = if short.len() < text.trim_end().len() { "…" } else { "" };
+    format!("{}{cut}", printable(&short))
+}
