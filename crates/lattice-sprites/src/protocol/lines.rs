@@ -70,9 +70,9 @@ impl Lines {
         }
     }
 
-    /// How many bytes belong to a line that has not ended.
-    pub fn unfinished(&self) -> u64 {
-        self.length
+    /// How much memory the line so far takes.
+    pub fn held_bytes(&self) -> usize {
+        self.held.capacity()
     }
 
     fn whole(&self, line: &[u8], event: &mut impl FnMut(u64, Line<'_>)) {

@@ -33,6 +33,7 @@ mod reparent;
 mod repositories;
 mod restack;
 mod retention;
+mod sprite;
 mod tour;
 mod track;
 mod undo;

@@ -18,7 +18,7 @@ fn shell(repo: &TestRepo, text: &str, args: &[&str]) -> Output {
 
 /// Checks a document against the schema that it names, and gives the command that it names.
 #[track_caller]
-fn validated(repo: &TestRepo, document: &Value) -> String {
+pub(super) fn validated(repo: &TestRepo, document: &Value) -> String {
     let name = document["schema"].as_str().unwrap_or_default();
     let command = name.strip_prefix("lattice.").and_then(|name| name.strip_suffix("/v1"));
     let command = command.unwrap_or_else(|| panic!("no name of a schema: {document:#}"));

@@ -1,0 +1,3 @@
+//! Tests of sprites through the built program.
+
+mod protocol;
