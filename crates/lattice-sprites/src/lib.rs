@@ -1,10 +1,16 @@
 //! Sprites: what an agent says, where it is kept, and how an agent is run, paused and acted for.
 
+#[cfg(target_os = "linux")]
+pub mod checkpoint;
 pub mod emit;
 pub mod ingest;
 pub mod merge;
 pub mod outbox;
+#[cfg(target_os = "linux")]
+mod process;
 pub mod protocol;
+#[cfg(target_os = "linux")]
+pub mod sandbox;
 pub mod store;
 
 use std::path::{Path, PathBuf};

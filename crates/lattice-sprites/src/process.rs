@@ -1,0 +1,56 @@
+//! Starts processes: launchers of sandboxes, and inside of them the agent's program. The only place that does.
+
+use std::io;
+use std::os::fd::{AsRawFd as _, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt as _;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use crate::sandbox;
+
+/// A launcher that was started, with the way to it.
+#[derive(Debug)]
+pub(crate) struct Launched {
+    pub(crate) child: Child,
+    pub(crate) control: UnixStream,
+}
+
+/// Starts this program again as a launcher. Its output is the agent's.
+#[expect(clippy::disallowed_methods, reason = "the place where launchers start")]
+pub(crate) fn launch(program: &Path) -> io::Result<Launched> {
+    let (ours, theirs) = UnixStream::pair()?;
+    let mut command = Command::new(program);
+    command.arg(sandbox::LAUNCHER).env_clear().stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let inherited = theirs.as_raw_fd();
+    sandbox::hand_over(&mut command, inherited);
+    // A signal for the terminal's group is for the supervisor, which decides what it means.
+    command.process_group(0);
+    let child = command.spawn()?;
+    drop(theirs);
+    Ok(Launched { child, control: ours })
+}
+
+/// Turns this process into a command; comes back only with the reason why not.
+#[expect(clippy::disallowed_methods, reason = "the place where the agent's program begins")]
+pub(crate) fn become_command(words: &[String], environment: &[(String, String)]) -> io::Error {
+    let Some((program, arguments)) = words.split_first() else {
+        return io::Error::new(io::ErrorKind::InvalidInput, "there is no command");
+    };
+    let environment = environment.iter().map(|(name, value)| (name, value));
+    Command::new(program).args(arguments).env_clear().envs(environment).exec()
+}
+
+/// Starts this program again, detached from the terminal, to supervise a sprite.
+#[expect(clippy::disallowed_methods, reason = "the place where supervisors start")]
+pub(crate) fn detach(program: &Path, arguments: &[String], directory: &Path) -> io::Result<Child> {
+    let mut command = Command::new(program);
+    command.args(arguments).current_dir(directory);
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
+    command.spawn()
+}
+
+/// A descriptor that can be read when a child of this process changed.
+pub(crate) fn child_signals() -> io::Result<OwnedFd> {
+    sandbox::child_signals()
+}

@@ -1,0 +1,83 @@
+//! Canaries: the finished sandbox tries what must fail, and is refused if anything succeeds.
+
+use std::fs::File;
+use std::io;
+use std::net::{SocketAddr, TcpStream};
+use std::path::Path;
+use std::time::Duration;
+
+use super::launcher::Refusal;
+use super::spec::{Layer, Spec, Stage};
+use super::sys;
+
+/// Something that must not be possible, and the layer that is to stop it.
+struct Canary {
+    name: &'static str,
+    attempt: fn(&Spec) -> io::Result<()>,
+}
+
+const CANARIES: [Canary; 10] = [
+    Canary { name: "reach the network", attempt: reach_network },
+    Canary { name: "open a socket of the hypervisor", attempt: open_vsock },
+    Canary { name: "read a file of the host", attempt: |spec| open(&spec.probe.secret) },
+    Canary { name: "read the host's repository, where a push would go", attempt: |spec| open(&spec.probe.repository) },
+    Canary { name: "leave the root", attempt: |_| open(Path::new("/proc/1/root/etc/passwd")) },
+    Canary { name: "mount", attempt: |_| sys::attempt_mount("/tmp") },
+    Canary { name: "make a user namespace", attempt: nest },
+    Canary { name: "become root", attempt: become_root },
+    Canary { name: "write to the system", attempt: |_| create("/usr/bin/.canary") },
+    Canary { name: "write to what was delivered", attempt: write_delivered },
+];
+
+/// Lets every canary try.
+pub(super) fn sing(spec: &Spec) -> Result<(), Refusal> {
+    if spec.omit.contains(&Layer::Canaries) {
+        return Ok(());
+    }
+    match CANARIES.iter().find(|canary| (canary.attempt)(spec).is_ok()) {
+        None => Ok(()),
+        Some(canary) => Err(Refusal {
+            stage: Stage::Canary,
+            detail: format!("the sandbox is not tight: something in it could {}", canary.name),
+            errno: 0,
+        }),
+    }
+}
+
+/// An address that is reserved for documents: no host has it, and without a route the kernel says so at once.
+fn reach_network(_: &Spec) -> io::Result<()> {
+    let address = SocketAddr::from(([192, 0, 2, 1], 9));
+    match TcpStream::connect_timeout(&address, Duration::from_millis(1)) {
+        // On its way is as bad as there.
+        Err(error) if error.kind() == io::ErrorKind::TimedOut => Ok(()),
+        tried => tried.map(drop),
+    }
+}
+
+fn open_vsock(_: &Spec) -> io::Result<()> {
+    let call = [libc::AF_VSOCK.into(), libc::SOCK_STREAM.into(), 0];
+    sys::attempt(libc::SYS_socket, call).map(drop)
+}
+
+fn open(path: &Path) -> io::Result<()> {
+    File::open(path).map(drop)
+}
+
+fn nest(_: &Spec) -> io::Result<()> {
+    sys::attempt(libc::SYS_unshare, [libc::CLONE_NEWUSER.into(), 0, 0]).map(drop)
+}
+
+fn become_root(_: &Spec) -> io::Result<()> {
+    sys::attempt(libc::SYS_setuid, [0, 0, 0]).map(drop)
+}
+
+fn create(path: &str) -> io::Result<()> {
+    File::options().write(true).create_new(true).open(path).map(drop)
+}
+
+fn write_delivered(spec: &Spec) -> io::Result<()> {
+    if spec.mail.is_none() {
+        return Err(io::ErrorKind::NotFound.into());
+    }
+    create("/workspace/.lattice/skills/.canary")
+}

@@ -1,0 +1,203 @@
+//! The launcher: from an ordinary process to the first process of a sandbox.
+
+use std::fs;
+use std::io::{self, BufRead as _, BufReader, Write as _};
+use std::os::fd::{AsFd as _, FromRawFd as _, OwnedFd};
+use std::os::unix::net::UnixStream;
+
+use rustix::fs::{Mode, OFlags};
+
+use super::spec::{Layer, Report, Spec, Stage};
+use super::sys::{self, Change, Fork, Patience};
+use super::{INSIDE_ID, init, root};
+
+/// Why there is no sandbox.
+#[derive(Debug)]
+pub(super) struct Refusal {
+    pub(super) stage: Stage,
+    pub(super) detail: String,
+    pub(super) errno: i32,
+}
+
+/// The descriptor that orders come from.
+pub const CONTROL: i32 = 3;
+
+/// What goes wrong in a stage, with what it was about.
+pub(super) trait At<T> {
+    fn at(self, stage: Stage, detail: impl Into<String>) -> Result<T, Refusal>;
+}
+
+impl<T, E: Into<io::Error>> At<T> for Result<T, E> {
+    fn at(self, stage: Stage, detail: impl Into<String>) -> Result<T, Refusal> {
+        self.map_err(|error| {
+            let error: io::Error = error.into();
+            let errno = error.raw_os_error().unwrap_or(0);
+            Refusal { stage, detail: format!("{}: {error}", detail.into()), errno }
+        })
+    }
+}
+
+/// The way to the supervisor.
+pub(super) struct Control {
+    pub(super) reader: BufReader<UnixStream>,
+}
+
+impl Control {
+    pub(super) fn tell(&mut self, report: &Report) {
+        let mut line = serde_json::to_vec(report).unwrap_or_default();
+        line.push(b'\n');
+        // A supervisor that is gone is seen when the next order is read.
+        let _ = self.reader.get_mut().write_all(&line);
+    }
+}
+
+/// Runs a launcher; the exit code is for nobody.
+pub fn main() -> i32 {
+    let mut control = match control() {
+        Ok(control) => control,
+        Err(_) => return 125,
+    };
+    let mut order = String::new();
+    let spec = control.reader.read_line(&mut order).and_then(|_| Ok(serde_json::from_str::<Spec>(&order)?));
+    let made = spec.at(Stage::Order, "the order cannot be read").and_then(|spec| make(spec, &mut control));
+    match made {
+        Ok(code) => code,
+        Err(Refusal { stage, detail, errno }) => {
+            control.tell(&Report::Refused { stage, detail, errno });
+            125
+        }
+    }
+}
+
+#[expect(unsafe_code, reason = "the supervisor put a socket at this number, and nothing else owns it")]
+fn control() -> io::Result<Control> {
+    // SAFETY: see above.
+    let descriptor = unsafe { OwnedFd::from_raw_fd(CONTROL) };
+    rustix::io::fcntl_setfd(&descriptor, rustix::io::FdFlags::CLOEXEC)?;
+    Ok(Control { reader: BufReader::new(UnixStream::from(descriptor)) })
+}
+
+fn make(spec: Spec, control: &mut Control) -> Result<i32, Refusal> {
+    let host_id = spec.host_id;
+    let helper = host_id.map(map_from_outside).transpose()?;
+    let outside = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
+    let mut flags = libc::CLONE_NEWUSER | libc::CLONE_NEWNS | libc::CLONE_NEWPID | libc::CLONE_NEWUTS;
+    flags |= libc::CLONE_NEWCGROUP;
+    for (layer, flag) in [(Layer::Network, libc::CLONE_NEWNET), (Layer::Ipc, libc::CLONE_NEWIPC)] {
+        if !spec.omit.contains(&layer) {
+            flags |= flag;
+        }
+    }
+    sys::unshare(flags).at(Stage::Namespaces, "new namespaces")?;
+    // Folders of the host may be closed to the user inside, so they are opened while this still is the user outside.
+    let folders = root::Folders::open(&spec)?;
+    match helper {
+        Some(helper) => helper.map()?,
+        None => map_from_inside(outside)?,
+    }
+    become_inside()?;
+    if flags & libc::CLONE_NEWNET != 0 {
+        let kind = rustix::net::SocketType::DGRAM;
+        let socket = rustix::net::socket(rustix::net::AddressFamily::INET, kind, None).at(Stage::Namespaces, "lo")?;
+        sys::loopback_up(socket.as_fd()).at(Stage::Namespaces, "the loopback device")?;
+    }
+    sys::set_host_name("sprite").at(Stage::Namespaces, "the host name")?;
+    match sys::fork().at(Stage::Namespaces, "the first process")? {
+        Fork::Child => Ok(first(spec, folders, control)),
+        Fork::Parent(child) => {
+            // The child alone speaks from here on; when it ends, so does everything inside.
+            loop {
+                match sys::wait(child, Patience::Wait) {
+                    Some((_, Change::Exited(code))) => return Ok(code),
+                    Some((_, Change::Killed(_))) | None => return Ok(125),
+                    Some((_, Change::Stopped(_))) => {}
+                }
+            }
+        }
+    }
+}
+
+/// What the first process of the sandbox does.
+fn first(spec: Spec, folders: root::Folders, control: &mut Control) -> i32 {
+    let ready = root::build(&spec, &folders);
+    let upper = folders.layers();
+    let ready = ready.and_then(|()| init::start(&spec, control));
+    match ready {
+        Ok(agent) => init::watch(agent, upper, control),
+        Err(Refusal { stage, detail, errno }) => {
+            control.tell(&Report::Refused { stage, detail, errno });
+            125
+        }
+    }
+}
+
+/// A process outside of the new user namespace that gives it its ids.
+struct Helper {
+    process: libc::pid_t,
+    go: OwnedFd,
+    done: OwnedFd,
+}
+
+/// Root must not be root inside, and only someone outside may say who it is instead.
+fn map_from_outside(id: u32) -> Result<Helper, Refusal> {
+    let (go_read, go) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).at(Stage::Ids, "a pipe")?;
+    let (done, done_write) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).at(Stage::Ids, "a pipe")?;
+    let launcher = std::process::id();
+    match sys::fork().at(Stage::Ids, "a helper")? {
+        Fork::Parent(process) => Ok(Helper { process, go, done }),
+        Fork::Child => {
+            drop((go, done));
+            let mut one = [0];
+            let code = match rustix::io::read(&go_read, &mut one) {
+                Ok(1) => {
+                    let map = format!("{INSIDE_ID} {id} 1\n");
+                    let written = write(&format!("/proc/{launcher}/gid_map"), &map)
+                        .and_then(|()| write(&format!("/proc/{launcher}/uid_map"), &map));
+                    let errno = written.err().map_or(0, |error| error.raw_os_error().unwrap_or(libc::EIO));
+                    let _ = rustix::io::write(&done_write, &errno.to_ne_bytes());
+                    0
+                }
+                Ok(_) | Err(_) => 1,
+            };
+            std::process::exit(code)
+        }
+    }
+}
+
+impl Helper {
+    fn map(self) -> Result<(), Refusal> {
+        rustix::io::write(&self.go, &[1]).at(Stage::Ids, "the helper")?;
+        let mut errno = [0; 4];
+        rustix::io::read(&self.done, &mut errno).at(Stage::Ids, "the helper")?;
+        sys::wait(self.process, Patience::Wait);
+        match i32::from_ne_bytes(errno) {
+            0 => Ok(()),
+            errno => Err(io::Error::from_raw_os_error(errno)).at(Stage::Ids, "the user and group ids"),
+        }
+    }
+}
+
+/// An ordinary user is, inside, an ordinary user with another number.
+fn map_from_inside((uid, gid): (u32, u32)) -> Result<(), Refusal> {
+    write("/proc/self/setgroups", "deny").at(Stage::Ids, "/proc/self/setgroups")?;
+    write("/proc/self/uid_map", &format!("{INSIDE_ID} {uid} 1\n")).at(Stage::Ids, "/proc/self/uid_map")?;
+    write("/proc/self/gid_map", &format!("{INSIDE_ID} {gid} 1\n")).at(Stage::Ids, "/proc/self/gid_map")
+}
+
+fn become_inside() -> Result<(), Refusal> {
+    let bits = libc::SECBIT_NO_SETUID_FIXUP | libc::SECBIT_KEEP_CAPS;
+    sys::prctl(libc::PR_SET_SECUREBITS, bits as libc::c_ulong).at(Stage::Ids, "secure bits")?;
+    sys::become_id(INSIDE_ID).at(Stage::Ids, "the user inside")
+}
+
+/// Writes one of the files of `/proc` whose content must come in one piece.
+#[expect(clippy::disallowed_methods, reason = "a file of the kernel and none of ours")]
+pub(super) fn write(path: &str, text: &str) -> io::Result<()> {
+    fs::write(path, text)
+}
+
+/// Opens a folder or file as a place.
+pub(super) fn place(path: &std::path::Path) -> Result<OwnedFd, Refusal> {
+    let flags = OFlags::PATH | OFlags::CLOEXEC;
+    rustix::fs::open(path, flags, Mode::empty()).at(Stage::Folders, path.display().to_string())
+}

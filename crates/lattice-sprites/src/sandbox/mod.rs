@@ -1,0 +1,28 @@
+//! The sandbox: namespaces, an own root, Landlock and seccomp around one command.
+//!
+//! A launcher is started for each sandbox. It is this program again, with one thread, since a process with
+//! more cannot enter a user namespace. What it is to do comes through a socket and never through its
+//! arguments, which the agent could read.
+
+mod canary;
+mod confine;
+mod filter;
+mod freeze;
+mod init;
+mod launcher;
+mod root;
+mod spec;
+mod sys;
+
+pub use launcher::main as launcher_main;
+pub(crate) use sys::{child_signals, hand_over};
+pub use spec::{Bind, Layer, Limits, Order, Probe, Report, Spec, Stage, Tree};
+
+/// The first argument of the program when it is started as a launcher.
+pub const LAUNCHER: &str = "__sandbox";
+
+/// The uid and gid that everything has inside.
+pub const INSIDE_ID: u32 = 1000;
+
+/// Whom a sandbox of root belongs to on the host: no account has this number, so no file of the host is its own.
+pub const ID_FOR_ROOT: u32 = 64_813;

@@ -1,0 +1,136 @@
+//! What a launcher is told, and what it tells.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+/// A sandbox to be made. All paths are those of the host unless said otherwise.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Spec {
+    /// An empty folder that the new root is mounted on.
+    pub root: PathBuf,
+    pub workspace: Tree,
+    pub home: Tree,
+    /// The folder that becomes `/workspace/.lattice`.
+    pub mail: Option<PathBuf>,
+    /// What else can be seen, and never written.
+    pub binds: Vec<Bind>,
+    /// Where packs of checkpoints are written.
+    pub checkpoints: Option<PathBuf>,
+    /// Program and arguments, as seen from inside.
+    pub command: Vec<String>,
+    pub environment: Vec<(String, String)>,
+    /// Whose the sandbox is on the host; `None` for the user who starts it.
+    pub host_id: Option<u32>,
+    pub limits: Limits,
+    /// What must not be reachable.
+    pub probe: Probe,
+    /// Layers that are left out, to show that a test fails without them.
+    pub omit: Vec<Layer>,
+}
+
+/// A folder of the sandbox.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub enum Tree {
+    /// A folder of the host, written directly.
+    Plain(PathBuf),
+    /// What is below stays as it is; changes go to `upper`. The first of `lower` lies on top.
+    Overlay { lower: Vec<PathBuf>, upper: PathBuf, work: PathBuf },
+    /// Layers without a place for changes, at least two.
+    View { lower: Vec<PathBuf> },
+}
+
+/// A file or folder of the host at a place inside, read-only.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Bind {
+    pub from: PathBuf,
+    /// Absolute, inside.
+    pub to: PathBuf,
+}
+
+/// What one sandbox may use at most.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub struct Limits {
+    pub processes: u64,
+    pub file_bytes: u64,
+    pub open_files: u64,
+    /// Of `/tmp` and the other folders in memory.
+    pub temporary_bytes: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { processes: 2048, file_bytes: 8 << 30, open_files: 8192, temporary_bytes: 1 << 30 }
+    }
+}
+
+/// Things of the host that a canary tries to reach.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Probe {
+    /// A file outside of every sandbox.
+    pub secret: PathBuf,
+    /// The repository that the sprite works for.
+    pub repository: PathBuf,
+}
+
+/// One layer of isolation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Layer {
+    Network,
+    Root,
+    Processes,
+    Ipc,
+    Landlock,
+    Seccomp,
+    Privileges,
+    NestedNamespaces,
+    ReadOnlyMail,
+    Limits,
+    Canaries,
+}
+
+/// An order to the first process of a sandbox.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub enum Order {
+    /// Make a checkpoint with this id; files that are as in the previous one are not written again.
+    Checkpoint { id: String, previous: Option<String> },
+    /// End every process.
+    Kill,
+    /// Nothing more is wanted.
+    End,
+}
+
+/// What a launcher has to say.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub enum Report {
+    /// The command runs in a sandbox whose canaries found nothing.
+    Started,
+    /// There is no sandbox; nothing was run.
+    Refused { stage: Stage, detail: String, errno: i32 },
+    Checkpointed { id: String, files: u64, bytes: u64, pause_us: u64 },
+    CheckpointFailed { id: String, detail: String },
+    /// The command ended, and every process that it left with it.
+    Exited { code: Option<i32>, signal: Option<i32> },
+}
+
+/// The steps of making a sandbox, for a refusal that can be understood.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Stage {
+    Order,
+    Namespaces,
+    Ids,
+    Folders,
+    Root,
+    Overlay,
+    Bind,
+    Proc,
+    Privileges,
+    Limits,
+    Landlock,
+    Seccomp,
+    /// A canary got where nothing may get.
+    Canary,
+    Command,
+}
