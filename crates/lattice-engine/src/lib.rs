@@ -6,9 +6,11 @@ mod lifecycle;
 mod operations;
 mod read;
 mod resume;
+mod sprite;
 
 use std::path::Path;
 
+use lattice_model::event::Origin;
 use lattice_model::id::OpId;
 use lattice_model::settings::Settings;
 use lattice_model::snapshot::{LedgerReading, OpStateReading, Repository, Snapshot};
@@ -25,6 +27,7 @@ pub use lattice_repo::{
 pub use lifecycle::{Mode, Outcome};
 pub use operations::{Operation, OperationState, Pick};
 pub use read::{Depth, Verification};
+pub use sprite::{ImportRequest, Landed};
 
 /// What the program knows of the world outside the repository.
 #[derive(Debug, Clone)]
@@ -50,13 +53,21 @@ pub struct Trace(pub fn(stage: &str, detail: &str));
 pub struct Engine {
     repo: Repo,
     environment: Environment,
+    /// Who asks for what this engine does.
+    origin: Origin,
 }
 
 impl Engine {
     /// Opens the repository around `directory`.
     pub fn open(environment: Environment, directory: &Path) -> Result<Self, EngineError> {
         let repo = Repo::open(environment.git.clone(), directory)?;
-        Ok(Self { repo, environment })
+        Ok(Self { repo, environment, origin: Origin::User })
+    }
+
+    /// The same, acting for a sprite.
+    #[must_use]
+    pub fn for_sprite(self, sprite: &str) -> Self {
+        Self { origin: Origin::Sprite(sprite.to_owned()), ..self }
     }
 
     pub fn repository(&self) -> &Repository {

@@ -1,6 +1,6 @@
 //! The law: scan, gate, plan, execute, verify, record.
 
-use lattice_model::event::{Detail, Origin, RefChange};
+use lattice_model::event::{Detail, RefChange};
 use lattice_model::gate::{Command, Gate, ReadyContext, Refusal, RepairBundle, gate, in_progress};
 use lattice_model::id::{ContentDigest, OpId};
 use lattice_model::plan::Plan;
@@ -90,7 +90,7 @@ impl Engine {
         let request = OperationRequest {
             op: self.op_id(C::NAME, ready.snapshot()),
             now: self.environment.now.clone(),
-            origin: Origin::User,
+            origin: self.origin.clone(),
             detail,
             plan: plan.clone(),
         };

@@ -45,6 +45,8 @@ pub enum Category {
 pub enum Origin {
     User,
     Doctor,
+    /// The sprite with this name.
+    Sprite(String),
 }
 
 impl Origin {
@@ -52,6 +54,7 @@ impl Origin {
         match self {
             Self::User => "user",
             Self::Doctor => "doctor",
+            Self::Sprite(_) => "sprite",
         }
     }
 }

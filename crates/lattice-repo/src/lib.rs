@@ -10,6 +10,7 @@ mod lock;
 mod read;
 mod scan;
 mod verify;
+pub mod workspace;
 
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};

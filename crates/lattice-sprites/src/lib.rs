@@ -10,10 +10,15 @@ pub mod outbox;
 mod process;
 pub mod protocol;
 #[cfg(target_os = "linux")]
+pub mod run;
+#[cfg(target_os = "linux")]
 pub mod sandbox;
 pub mod store;
 
 use std::path::{Path, PathBuf};
+
+/// What every sprite is taught.
+pub const PROTOCOL_SKILL: &str = include_str!("../../../priv/sprite_skills/protocol/SKILL.md");
 
 /// Where the event store of a repository is.
 pub fn store_path(common_dir: &Path) -> PathBuf {

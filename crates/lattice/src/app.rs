@@ -106,6 +106,26 @@ impl App {
         Engine::open(environment, &self.directory)
     }
 
+    /// The time now; `now` is when the program began.
+    #[expect(clippy::disallowed_methods, reason = "the one place that reads the clock")]
+    pub(crate) fn clock(&self) -> Timestamp {
+        if self.variable("LATTICE_NOW").is_some() {
+            return self.now.clone();
+        }
+        let since_1970 = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+        Timestamp::from_unix(i64::try_from(since_1970.as_secs()).unwrap_or(i64::MAX))
+    }
+
+    /// The same at a later time.
+    pub(crate) fn later(&self) -> Self {
+        Self { now: self.clock(), ..self.clone() }
+    }
+
+    /// This program, as a path.
+    pub(crate) fn program(&self) -> std::io::Result<PathBuf> {
+        std::env::current_exe()
+    }
+
     /// Waits a moment before looking again.
     pub(crate) fn pause(&self) {
         std::thread::sleep(std::time::Duration::from_millis(50));
@@ -127,7 +147,7 @@ impl App {
         lattice_engine::user_settings(text.as_deref().unwrap_or_default())
     }
 
-    fn seed(&self) -> String {
+    pub(crate) fn seed(&self) -> String {
         self.variable("LATTICE_SEED").unwrap_or_else(|| {
             let random = std::hash::BuildHasher::hash_one(&std::hash::RandomState::new(), std::process::id());
             format!("{}-{random}", std::process::id())
@@ -135,7 +155,7 @@ impl App {
     }
 
     /// The program as an absolute path: git is started in other directories than this one.
-    fn which(&self, program: &Path) -> PathBuf {
+    pub(crate) fn which(&self, program: &Path) -> PathBuf {
         if program.components().count() > 1 {
             return self.directory.join(program);
         }

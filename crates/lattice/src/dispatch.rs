@@ -15,6 +15,10 @@ use crate::output::{self, Reply, err, out};
 pub(crate) fn main() -> ExitCode {
     std::panic::set_hook(Box::new(report_bug));
     let arguments: Vec<OsString> = std::env::args_os().collect();
+    #[cfg(target_os = "linux")]
+    if arguments.get(1).is_some_and(|first| first == lattice_sprites::sandbox::LAUNCHER) {
+        return ExitCode::from(u8::try_from(lattice_sprites::sandbox::launcher_main()).unwrap_or(1));
+    }
     exit(output::checked(run(arguments)))
 }
 
@@ -143,6 +147,8 @@ pub(crate) fn dispatch(app: &App, command: Command) -> Result<Reply, Failure> {
         Command::Apply(arguments) => commands::plan::run_apply(app, &arguments),
         Command::Config(arguments) => commands::config::run(app, &arguments),
         Command::Explain(arguments) => commands::explain::run(app, &arguments),
+        Command::Run(arguments) => commands::run::run(app, &arguments),
+        Command::Checkpoint(arguments) => commands::run::run_checkpoint(app, &arguments),
         Command::Sprite(arguments) => commands::sprite::run(app, &arguments),
         Command::Emit(arguments) => commands::emit::run(app, arguments),
         Command::Completion(arguments) => commands::program::run_completion(&arguments),

@@ -15,6 +15,7 @@ pub mod restack;
 mod rewrite;
 mod scope;
 pub mod squash;
+pub mod sprite;
 pub mod track;
 pub mod undo;
 
@@ -52,6 +53,9 @@ pub const REGISTRY: &[Registered] = &[
     (config::SetTrunk::NAME, config::SetTrunk::REQUIRES),
     (config::WriteSettings::NAME, config::WriteSettings::REQUIRES),
     (undo::Undo::NAME, undo::Undo::REQUIRES),
+    (sprite::KeepBase::NAME, sprite::KeepBase::REQUIRES),
+    (sprite::Import::NAME, sprite::Import::REQUIRES),
+    (sprite::ReleaseBase::NAME, sprite::ReleaseBase::REQUIRES),
 ];
 
 #[cfg(test)]

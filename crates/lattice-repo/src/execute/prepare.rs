@@ -360,7 +360,7 @@ impl Executor<'_> {
     /// The events that end a successful operation.
     fn closing_events(&self) -> Vec<Category> {
         match self.journal.origin {
-            lattice_model::event::Origin::User => vec![Category::Committed],
+            lattice_model::event::Origin::User | lattice_model::event::Origin::Sprite(_) => vec![Category::Committed],
             lattice_model::event::Origin::Doctor => vec![Category::Committed, Category::DoctorApplied],
         }
     }

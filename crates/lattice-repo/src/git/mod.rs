@@ -15,6 +15,7 @@ pub(crate) mod refs;
 pub(crate) mod remains;
 pub(crate) mod rewrite;
 pub(crate) mod transaction;
+pub(crate) mod quarantine;
 pub(crate) mod worktree;
 
 pub(crate) use error::GitError;

@@ -31,6 +31,8 @@ pub(super) fn confine(spec: &Spec) -> Result<(), Refusal> {
     if keep(Layer::Limits) {
         limit(&spec.limits).at(Stage::Limits, "limits of resources")?;
     }
+    // A process that changed its user may not write its own files of `/proc` until it says that it may.
+    sys::prctl(libc::PR_SET_DUMPABLE, 1).at(Stage::Privileges, "dumpable")?;
     // The first to go when memory is short; Landlock then keeps it from taking that back.
     super::launcher::write("/proc/self/oom_score_adj", "1000").at(Stage::Limits, "oom_score_adj")?;
     if keep(Layer::Privileges) {

@@ -34,6 +34,7 @@ pub(super) fn start(spec: &Spec, control: &mut Control) -> Result<libc::pid_t, R
             match serde_json::from_slice(&said) {
                 Ok(Report::Refused { stage, detail, errno }) => Err(Refusal { stage, detail, errno }),
                 Ok(_) | Err(_) => {
+                    sys::let_go_of_output().at(Stage::Command, "/dev/null")?;
                     control.tell(&Report::Started);
                     Ok(agent)
                 }

@@ -20,7 +20,7 @@ pub(super) struct Refusal {
 }
 
 /// The descriptor that orders come from.
-pub const CONTROL: i32 = 3;
+pub(super) const CONTROL: i32 = 3;
 
 /// What goes wrong in a stage, with what it was about.
 pub(super) trait At<T> {
@@ -105,6 +105,7 @@ fn make(spec: Spec, control: &mut Control) -> Result<i32, Refusal> {
     match sys::fork().at(Stage::Namespaces, "the first process")? {
         Fork::Child => Ok(first(spec, folders, control)),
         Fork::Parent(child) => {
+            sys::let_go_of_output().at(Stage::Namespaces, "/dev/null")?;
             // The child alone speaks from here on; when it ends, so does everything inside.
             loop {
                 match sys::wait(child, Patience::Wait) {

@@ -8,12 +8,14 @@ mod canary;
 mod confine;
 mod filter;
 mod freeze;
+mod handle;
 mod init;
 mod launcher;
 mod root;
 mod spec;
 mod sys;
 
+pub use handle::{Reports, Sandbox, SandboxError, Started};
 pub use launcher::main as launcher_main;
 pub(crate) use sys::{child_signals, hand_over};
 pub use spec::{Bind, Layer, Limits, Order, Probe, Report, Spec, Stage, Tree};

@@ -214,6 +214,16 @@ pub(crate) fn child_signals() -> io::Result<OwnedFd> {
     }
 }
 
+/// Lets go of the agent's output, which would else stay open as long as this process lives.
+pub(super) fn let_go_of_output() -> io::Result<()> {
+    let nothing = std::fs::File::options().read(true).write(true).open("/dev/null")?;
+    for stream in [libc::STDIN_FILENO, libc::STDOUT_FILENO, libc::STDERR_FILENO] {
+        // SAFETY: plain numbers; nothing here owns the standard streams.
+        check(unsafe { libc::dup2(nothing.as_raw_fd(), stream) })?;
+    }
+    Ok(())
+}
+
 /// Tries a raw system call of numbers only, as a canary does.
 pub(super) fn attempt(number: c_long, arguments: [c_long; 3]) -> io::Result<c_long> {
     // SAFETY: canaries pass numbers and null pointers only.

@@ -22,6 +22,7 @@ pub(crate) mod program;
 pub(crate) mod reparent;
 pub(crate) mod restack;
 pub(crate) mod resume;
+pub(crate) mod run;
 pub(crate) mod sprite;
 pub(crate) mod track;
 pub(crate) mod trunk;

@@ -166,6 +166,8 @@ fn makes_a_plan(command: &Command) -> bool {
         | Command::Plan(_)
         | Command::Apply(_)
         | Command::Explain(_)
+        | Command::Run(_)
+        | Command::Checkpoint(_)
         | Command::Sprite(_)
         | Command::Emit(_)
         | Command::Completion(_)

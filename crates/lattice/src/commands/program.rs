@@ -19,6 +19,7 @@ use crate::output::{Document, Reply};
 use super::demo::DemoDocument;
 use super::ops::OpsShowDocument;
 use super::resume::{AbortDocument, ContinueDocument};
+use super::run::{CheckpointDocument, RunDocument};
 use super::sprite::{
     SpriteArtifactsDocument, SpriteEventsDocument, SpriteIngestDocument, SpriteListDocument, SpriteShowDocument,
 };
@@ -127,6 +128,8 @@ fn schemas() -> BTreeMap<&'static str, serde_json::Value> {
     add::<AbortDocument>(&mut schemas);
     add::<VersionDocument>(&mut schemas);
     add::<DemoDocument>(&mut schemas);
+    add::<RunDocument>(&mut schemas);
+    add::<CheckpointDocument>(&mut schemas);
     add::<SpriteListDocument>(&mut schemas);
     add::<SpriteShowDocument>(&mut schemas);
     add::<SpriteEventsDocument>(&mut schemas);

@@ -129,7 +129,7 @@ pub(super) fn find(app: &App, id: &str) -> Result<(Store, Sprite), Failure> {
 }
 
 /// One event for people: number, time, type, and what it says.
-pub(super) fn event_line(event: &EventDocument) -> String {
+pub(crate) fn event_line(event: &EventDocument) -> String {
     let text = |value: &Value| value.as_str().map(str::to_owned);
     let envelope = &event.envelope;
     let payload = &envelope["payload"];

@@ -62,6 +62,13 @@ pub(crate) fn run(app: &App, arguments: &Arguments) -> Result<Reply, Failure> {
     }
 }
 
+pub(crate) use look::event_line;
+
+/// An event that was not read from the store.
+pub(crate) fn document(seq: u64, source: &str, envelope: serde_json::Value) -> documents::EventDocument {
+    documents::EventDocument { seq, source: source.to_owned(), envelope }
+}
+
 /// The store of the repository, to look.
 fn store(app: &App) -> Result<Option<Store>, Failure> {
     let engine = app.engine()?;

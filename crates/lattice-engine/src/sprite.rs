@@ -1,0 +1,129 @@
+//! What the engine does for sprites: keeps their base, and lands their branches on the stack.
+
+use std::path::PathBuf;
+
+use lattice_model::command::sprite::{Import, Imported, KeepBase, ReleaseBase, base_ref};
+use lattice_model::gate::Refusal;
+use lattice_model::id::Oid;
+use lattice_model::name::BranchName;
+use lattice_model::plan::Expected;
+use lattice_model::snapshot::Snapshot;
+use lattice_repo::ReadWorkingCopy;
+use lattice_repo::workspace::ReceiveError;
+
+use crate::{Engine, EngineError, Mode, Outcome};
+
+/// Branches that a sprite has, after their objects were taken over.
+#[derive(Debug, Clone)]
+pub struct ImportRequest {
+    pub sprite: String,
+    /// The sprite's own branch.
+    pub branch: BranchName,
+    pub parent: BranchName,
+    pub base: Oid,
+    /// Names and tips, as the sprite has them.
+    pub refs: Vec<(String, Oid)>,
+}
+
+/// A branch that was landed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Landed {
+    pub branch: BranchName,
+    pub tip: Oid,
+    pub parent: BranchName,
+}
+
+impl Engine {
+    /// Keeps the commit that a sprite starts from until the sprite is destroyed.
+    pub fn keep_base(&self, sprite: &str, commit: Oid) -> Result<Outcome, EngineError> {
+        let keep = base_ref(sprite).map_err(bad_name)?;
+        self.run(&Mode::Execute, ReadWorkingCopy::No, |_, _| Ok(KeepBase { keep, commit }))
+    }
+
+    pub fn release_base(&self, sprite: &str, commit: Oid) -> Result<Outcome, EngineError> {
+        let keep = base_ref(sprite).map_err(bad_name)?;
+        self.run(&Mode::Execute, ReadWorkingCopy::No, |_, _| Ok(ReleaseBase { keep, commit }))
+    }
+
+    /// Takes objects of a sprite into the repository, if they are sound and complete.
+    pub fn receive_pack(&self, pack: Vec<u8>, tips: &[Oid]) -> Result<(), ReceiveError> {
+        self.repo.receive_pack(pack, tips)
+    }
+
+    pub fn objects(&self) -> PathBuf {
+        self.repo.objects()
+    }
+
+    /// Name and address that the user commits with.
+    pub fn identity(&self) -> (Option<String>, Option<String>) {
+        self.repo.identity()
+    }
+
+    /// Lands the branches of a sprite as tracked branches. What could not be landed is said.
+    pub fn import(&self, request: &ImportRequest) -> Result<(Outcome, Vec<Landed>), EngineError> {
+        let mut landed = Vec::new();
+        let outcome = self.run(&Mode::Execute, ReadWorkingCopy::No, |engine, snapshot| {
+            let branches = engine.imported(snapshot, request)?;
+            let tell = |one: &Imported| Landed { branch: one.branch.clone(), tip: one.tip, parent: one.parent.clone() };
+            landed = branches.iter().map(tell).collect();
+            Ok(Import { branches })
+        })?;
+        Ok((outcome, landed))
+    }
+
+    /// Which branches there are to land, under which names and on what.
+    fn imported(&self, snapshot: &Snapshot, request: &ImportRequest) -> Result<Vec<Imported>, Refusal> {
+        let failed = |error: lattice_repo::GitError| Refusal::new("git-failed", error.to_string());
+        let new: Vec<_> = request.refs.iter().filter(|(_, tip)| *tip != request.base).collect();
+        let mut named = Vec::new();
+        for (name, tip) in &new {
+            named.push((landing_name(snapshot, request, name)?, *tip));
+        }
+        let mut branches = Vec::new();
+        for (branch, tip) in &named {
+            let others: Vec<_> = named.iter().filter(|(other, _)| other != branch).collect();
+            let tips: Vec<_> = others.iter().map(|(_, tip)| *tip).filter(|other| other != tip).collect();
+            let nearest = self.repo.nearest_below(*tip, &tips).map_err(failed)?;
+            let below: Vec<_> = others.iter().filter(|(_, other)| nearest.contains(other)).collect();
+            let (parent, base) = match below.as_slice() {
+                [] => (request.parent.clone(), self.repo.merge_base(*tip, request.base).map_err(failed)?),
+                [(parent, base)] => (parent.clone(), Some(*base)),
+                several => {
+                    let names: Vec<_> = several.iter().map(|(name, _)| name.to_string()).collect();
+                    return Err(Refusal::new(
+                        "parent-undecided",
+                        format!("`{branch}` could stand on any of: {}", names.join(", ")),
+                    ));
+                }
+            };
+            let base = base.ok_or_else(|| {
+                Refusal::new("unrelated-history", format!("`{branch}` shares no history with the sprite's base"))
+            })?;
+            let expected = Expected::from_option(snapshot.tip(branch));
+            branches.push(Imported { branch: branch.clone(), expected, tip: *tip, parent, base });
+        }
+        // Parents come before what stands on them.
+        let names: Vec<_> = branches.iter().map(|one| one.branch.clone()).collect();
+        branches.sort_by_key(|one| names.iter().filter(|name| **name == one.parent).count());
+        branches.retain(|one| one.expected != Expected::At(one.tip));
+        Ok(branches)
+    }
+}
+
+/// The sprite's own name for a branch if that is free or its own, else one below its own.
+fn landing_name(snapshot: &Snapshot, request: &ImportRequest, name: &str) -> Result<BranchName, Refusal> {
+    let own = format!("{}/", request.branch);
+    let wanted = BranchName::new(name).ok();
+    let free = |name: &BranchName| {
+        *name == request.branch || name.as_str().starts_with(&own) || snapshot.tip(name).is_none()
+    };
+    match wanted.filter(free) {
+        Some(name) => Ok(name),
+        None => BranchName::new(format!("sprite-{}/{name}", request.sprite))
+            .map_err(|error| Refusal::new("bad-name", format!("a branch of the sprite has no usable name: {error}"))),
+    }
+}
+
+fn bad_name(error: lattice_model::name::NameError) -> EngineError {
+    EngineError::Refused(Refusal::new("bad-name", error.to_string()))
+}

@@ -1,0 +1,120 @@
+//! What a sprite's own repository needs of this one: a base to start from, and a way back for its commits.
+//!
+//! Git never runs here in a folder that an agent can write. What is to be run with Git in a workspace is given
+//! as a command for its sandbox; what comes out is checked in a quarantine.
+
+use std::path::{Path, PathBuf};
+
+use lattice_model::id::Oid;
+use lattice_model::name::BranchName;
+
+use crate::Repo;
+use crate::git::quarantine::{EXPORT, MAKE_BASE};
+
+pub use crate::git::quarantine::ReceiveError;
+
+/// Where the objects of the host are inside a sandbox.
+pub const OBJECTS_INSIDE: &str = "/run/objects";
+
+/// Longer lists are no lists of branches.
+const LONGEST_LIST: usize = 4 << 20;
+
+/// Whether changes that are not committed are taken too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Collect {
+    /// As one last commit with this message.
+    Everything,
+    Commits,
+}
+
+/// What a workspace gives out.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Export {
+    pub refs: Vec<(String, Oid)>,
+    pub remotes: Vec<String>,
+    pub uncommitted: Uncommitted,
+    pub pack: Vec<u8>,
+}
+
+/// What became of changes that were not committed.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub enum Uncommitted {
+    #[default]
+    None,
+    Collected,
+    /// The agent was in the middle of something; they stay in the workspace.
+    Left,
+}
+
+/// The command that makes a checkout of `commit` in an empty workspace.
+pub fn base_command(commit: Oid) -> Vec<String> {
+    let format = if commit.hex_len() == 64 { "sha256" } else { "sha1" };
+    let words = ["sh", "-c", MAKE_BASE, "base", &commit.to_string(), format, OBJECTS_INSIDE];
+    words.map(str::to_owned).into()
+}
+
+/// The command that gives out everything above `base`.
+pub fn export_command(base: Oid, collect: Collect, message: &str) -> Vec<String> {
+    let collect = match collect {
+        Collect::Everything => "collect",
+        Collect::Commits => "commits",
+    };
+    ["sh", "-c", EXPORT, "export", &base.to_string(), collect, message].map(str::to_owned).into()
+}
+
+/// The files that put a workspace on a branch of its own.
+pub fn branch_files(branch: &BranchName, commit: Oid) -> [(PathBuf, String); 2] {
+    let name = branch.branch_ref();
+    [
+        (PathBuf::from(".git/HEAD"), format!("ref: {}\n", name.as_str())),
+        (Path::new(".git").join(name.as_str()), format!("{commit}\n")),
+    ]
+}
+
+/// Reads what the export command printed. Nothing in it can be trusted.
+pub fn read_export(bytes: Vec<u8>) -> Option<Export> {
+    let end = if bytes.starts_with(b"\n") {
+        0
+    } else {
+        bytes.windows(2).take(LONGEST_LIST).position(|pair| pair == b"\n\n")? + 1
+    };
+    let mut export = Export::default();
+    for line in std::str::from_utf8(&bytes[..end]).ok()?.lines() {
+        match line.split_once(' ') {
+            None if line == "collected" => export.uncommitted = Uncommitted::Collected,
+            None if line == "left" => export.uncommitted = Uncommitted::Left,
+            Some(("remote", name)) => export.remotes.push(name.to_owned()),
+            Some(("ref", rest)) => {
+                let (id, name) = rest.split_once(' ')?;
+                export.refs.push((name.strip_prefix("refs/heads/")?.to_owned(), Oid::new(id).ok()?));
+            }
+            None | Some(_) => return None,
+        }
+    }
+    export.pack = bytes[end + 1..].to_vec();
+    Some(export)
+}
+
+impl Repo {
+    /// Where the objects of this repository are.
+    pub fn objects(&self) -> PathBuf {
+        self.paths.common_dir.join("objects")
+    }
+
+    /// Takes a pack if it is sound and `tips` are complete with it.
+    pub fn receive_pack(&self, pack: Vec<u8>, tips: &[Oid]) -> Result<(), ReceiveError> {
+        // On the same file system as the objects, so that what is sound can be moved.
+        let folder = self.objects().join(format!("lattice-quarantine-{}", std::process::id()));
+        std::fs::create_dir_all(&folder)?;
+        let received = self.git.receive_pack(pack, tips, &folder, &self.objects());
+        let removed = std::fs::remove_dir_all(&folder);
+        received?;
+        Ok(removed?)
+    }
+
+    /// Name and address that the user commits with.
+    pub fn identity(&self) -> (Option<String>, Option<String>) {
+        let option = |name| self.git.option(name).ok().flatten();
+        (option("user.name"), option("user.email"))
+    }
+}

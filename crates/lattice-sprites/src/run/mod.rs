@@ -1,0 +1,12 @@
+//! Running a sprite: its place on disk, its states, and the process that watches it.
+
+mod land;
+mod place;
+mod state;
+mod supervise;
+
+pub use land::{LandError, Landing, Work, land};
+pub use place::{PlaceError, SpritePlace};
+pub use state::{Ending, Happening, Verdict, next, verdict};
+pub use lattice_repo::workspace::{Collect, Uncommitted};
+pub use supervise::{CONTROL_SOCKET, Job, RunError, Watcher, ask_for_checkpoint, supervise};

@@ -1,0 +1,247 @@
+//! Where a sprite lives on the host.
+//!
+//!     base/<commit>/        a checkout that all sprites from this commit share, never written again
+//!     <sprite>/upper/       what the sprite changed in its workspace
+//!     <sprite>/home/        the same for its home
+//!     <sprite>/mail/        becomes /workspace/.lattice
+//!     <sprite>/packs/       checkpoints
+//!     <sprite>/log          what the agent printed, masked
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+
+use lattice_model::id::Oid;
+use lattice_model::name::BranchName;
+use lattice_repo::workspace;
+
+use crate::sandbox::{Bind, ID_FOR_ROOT, Layer, Limits, Probe, Sandbox, SandboxError, Spec, Tree};
+
+/// Why a place could not be made.
+#[derive(Debug, thiserror::Error)]
+pub enum PlaceError {
+    #[error("`{path}` could not be made")]
+    Io { path: String, source: io::Error },
+    #[error("the checkout of {commit} could not be made")]
+    Base { commit: String, source: SandboxError },
+}
+
+/// The folders of one sprite.
+#[derive(Debug, Clone)]
+pub struct SpritePlace {
+    /// All sprites of the repository.
+    pub all: PathBuf,
+    pub own: PathBuf,
+    /// The repository's common directory.
+    pub repository: PathBuf,
+    /// This program.
+    pub program: PathBuf,
+    /// Whose the files are if this is root's.
+    pub owner: Option<u32>,
+    /// Layers of isolation that a test leaves out.
+    pub omit: Vec<Layer>,
+}
+
+fn at(path: &Path) -> impl FnOnce(io::Error) -> PlaceError {
+    let path = path.display().to_string();
+    move |source| PlaceError::Io { path, source }
+}
+
+impl SpritePlace {
+    pub fn new(repository: &Path, program: &Path, name: &str) -> Self {
+        let all = repository.join("lattice").join("sprites");
+        let is_root = rustix::process::geteuid().is_root();
+        Self {
+            own: all.join(name),
+            all,
+            repository: repository.to_owned(),
+            program: program.to_owned(),
+            owner: is_root.then_some(ID_FOR_ROOT),
+            omit: Vec::new(),
+        }
+    }
+
+    pub fn mail(&self) -> PathBuf {
+        self.own.join("mail")
+    }
+
+    pub fn packs(&self) -> PathBuf {
+        self.own.join("packs")
+    }
+
+    pub fn log(&self) -> PathBuf {
+        self.own.join("log")
+    }
+
+    pub fn outbox(&self) -> PathBuf {
+        self.mail().join("outbox.jsonl")
+    }
+
+    fn base(&self, commit: Oid) -> PathBuf {
+        self.all.join("base").join(commit.to_string())
+    }
+
+    /// Makes all folders of a new sprite, with its branch checked out at `commit`.
+    pub fn create(&self, branch: &BranchName, commit: Oid) -> Result<(), PlaceError> {
+        self.make_base(commit)?;
+        for name in ["", "root", "mail", "mail/context", "mail/skills", "packs", "upper", "home", "empty"] {
+            self.folder(&self.own.join(name))?;
+        }
+        for (path, text) in workspace::branch_files(branch, commit) {
+            let mut folder = self.own.join("upper");
+            for part in path.parent().into_iter().flat_map(Path::components) {
+                folder.push(part);
+                self.folder(&folder)?;
+            }
+            self.file(&self.own.join("upper").join(path), &text)?;
+        }
+        self.file(&self.outbox(), "")
+    }
+
+    /// Makes the checkout that sprites from `commit` share, unless there is one.
+    fn make_base(&self, commit: Oid) -> Result<(), PlaceError> {
+        let base = self.base(commit);
+        if base.exists() {
+            return Ok(());
+        }
+        let making = self.all.join("base").join(format!(".{commit}.{}", std::process::id()));
+        for folder in [&self.all, &self.all.join("base"), &making, &making.join("tree"), &making.join("root"), &making.join("home")] {
+            self.folder(folder)?;
+        }
+        let mut spec = self.spec(workspace::base_command(commit));
+        spec.root = making.join("root");
+        spec.workspace = Tree::Plain(making.join("tree"));
+        spec.home = Tree::Plain(making.join("home"));
+        let made = Sandbox::run(&self.program, &spec, 1 << 20);
+        made.map_err(|source| PlaceError::Base { commit: commit.short(), source })?;
+        // Whoever is first wins; a second checkout of the same commit is the same.
+        rename(&making.join("tree"), &base).or_else(|error| if base.exists() { Ok(()) } else { Err(error) }).map_err(at(&base))?;
+        fs::remove_dir_all(&making).map_err(at(&making))
+    }
+
+    /// A sandbox that can see the repository's objects and nothing else of the host.
+    fn spec(&self, command: Vec<String>) -> Spec {
+        let from = self.repository.join("objects");
+        Spec {
+            root: self.own.join("root"),
+            workspace: Tree::Plain(self.own.join("empty")),
+            home: Tree::Plain(self.own.join("empty")),
+            mail: None,
+            binds: vec![Bind { from, to: workspace::OBJECTS_INSIDE.into() }],
+            checkpoints: None,
+            command,
+            environment: environment(),
+            host_id: self.owner,
+            limits: Limits::default(),
+            probe: Probe { secret: self.repository.join("lattice").join("sprites.db"), repository: self.repository.join("HEAD") },
+            omit: self.omit.clone(),
+        }
+    }
+
+    /// The sandbox of the agent itself.
+    pub fn agent(&self, commit: Oid, command: Vec<String>) -> Result<Spec, PlaceError> {
+        let [workspace, home] = [self.overlay("upper", &self.base(commit))?, self.overlay("home", &self.own.join("empty"))?];
+        let mut spec = self.spec(command);
+        spec.binds.push(Bind { from: self.program.clone(), to: "/run/lattice/lattice".into() });
+        Ok(Spec { workspace, home, mail: Some(self.mail()), checkpoints: Some(self.packs()), ..spec })
+    }
+
+    /// A sandbox over what the agent left, for a command of ours.
+    pub fn after(&self, commit: Oid, command: Vec<String>) -> Result<Spec, PlaceError> {
+        let [workspace, home] = [self.overlay("upper", &self.base(commit))?, self.overlay("home", &self.own.join("empty"))?];
+        Ok(Spec { workspace, home, ..self.spec(command) })
+    }
+
+    /// An overlay; each mount gets a work folder of its own, since one that was used cannot be used again.
+    fn overlay(&self, upper: &str, lower: &Path) -> Result<Tree, PlaceError> {
+        let work = self.own.join(format!("work-{upper}"));
+        remove_all(&work).map_err(at(&work))?;
+        self.folder(&work)?;
+        Ok(Tree::Overlay { lower: vec![lower.to_owned()], upper: self.own.join(upper), work })
+    }
+
+    /// Puts the layers of a checkpoint in the place of those that are there.
+    pub fn restore(&self, id: &str) -> Result<(), crate::checkpoint::RestoreError> {
+        let wrong = |path: &Path, source| crate::checkpoint::RestoreError::Io { path: path.display().to_string(), source };
+        let fresh = self.own.join("restoring");
+        remove_all(&fresh).map_err(|source| wrong(&fresh, source))?;
+        let (upper, home) = (fresh.join("upper"), fresh.join("home"));
+        for folder in [&fresh, &upper, &home] {
+            self.folder(folder).map_err(|error| wrong(folder, io::Error::other(error.to_string())))?;
+        }
+        crate::checkpoint::restore(&self.packs(), id, (&upper, &home), self.owner)?;
+        for name in ["upper", "home"] {
+            let old = self.own.join(name);
+            remove_all(&old).map_err(|source| wrong(&old, source))?;
+            rename(&fresh.join(name), &old).map_err(|source| wrong(&old, source))?;
+        }
+        remove_all(&fresh).map_err(|source| wrong(&fresh, source))
+    }
+
+    /// A file that the sandbox can read.
+    pub fn file(&self, path: &Path, text: &str) -> Result<(), PlaceError> {
+        write(path, text).and_then(|()| self.own(path)).map_err(at(path))
+    }
+
+    pub fn folder(&self, path: &Path) -> Result<(), PlaceError> {
+        match fs::DirBuilder::new().recursive(true).mode(0o755).create(path) {
+            Ok(()) => self.own(path).map_err(at(path)),
+            Err(error) => Err(at(path)(error)),
+        }
+    }
+
+    fn own(&self, path: &Path) -> io::Result<()> {
+        match self.owner {
+            Some(owner) => std::os::unix::fs::lchown(path, Some(owner), Some(owner)),
+            None => Ok(()),
+        }
+    }
+
+    /// Removes everything of the sprite.
+    pub fn destroy(&self) -> io::Result<()> {
+        remove_all(&self.own)
+    }
+}
+
+/// What every command in a sandbox finds in its environment.
+pub(super) fn environment() -> Vec<(String, String)> {
+    let fixed = [
+        ("HOME", "/home/agent"),
+        ("USER", "agent"),
+        ("LOGNAME", "agent"),
+        ("SHELL", "/bin/bash"),
+        ("LANG", "C.UTF-8"),
+        ("TMPDIR", "/tmp"),
+        ("TERM", "dumb"),
+        ("PATH", "/run/lattice:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"),
+        ("GIT_TERMINAL_PROMPT", "0"),
+        ("LATTICE_WORKSPACE", "/workspace"),
+    ];
+    fixed.map(|(name, value)| (name.to_owned(), value.to_owned())).into()
+}
+
+/// Removes a tree, also one whose folders were closed, as the work folder of an overlay is.
+fn remove_all(path: &Path) -> io::Result<()> {
+    match fs::symlink_metadata(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(error),
+        Ok(found) if !found.is_dir() => return fs::remove_file(path),
+        Ok(_) => {}
+    }
+    fs::set_permissions(path, fs::Permissions::from_mode(0o700))?;
+    for entry in fs::read_dir(path)? {
+        remove_all(&entry?.path())?;
+    }
+    fs::remove_dir(path)
+}
+
+#[expect(clippy::disallowed_methods, reason = "files of a sprite, which its checkpoints make durable")]
+fn write(path: &Path, text: &str) -> io::Result<()> {
+    fs::write(path, text)
+}
+
+#[expect(clippy::disallowed_methods, reason = "folders of a sprite, moved as a whole")]
+fn rename(from: &Path, to: &Path) -> io::Result<()> {
+    fs::rename(from, to)
+}

@@ -1,0 +1,176 @@
+//! A sandbox from outside: started, told what to do, heard.
+
+use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::process::{Child, ChildStderr, ChildStdout};
+
+use super::spec::{Order, Report, Spec, Stage};
+use crate::process;
+
+/// Why there is no sandbox.
+#[derive(Debug, thiserror::Error)]
+pub enum SandboxError {
+    #[error("the sandbox was refused ({}): {detail}", stage_name(*stage))]
+    Refused { stage: Stage, detail: String, errno: i32 },
+    #[error("the launcher of the sandbox failed")]
+    Launcher(#[from] io::Error),
+    #[error("the command in the sandbox failed: {0}")]
+    Failed(String),
+    #[error("the command in the sandbox printed more than {0} bytes")]
+    TooMuch(u64),
+}
+
+/// A sandbox in which the command runs.
+#[derive(Debug)]
+pub struct Sandbox {
+    child: Child,
+    control: UnixStream,
+}
+
+/// What a new sandbox gives to its supervisor.
+#[derive(Debug)]
+pub struct Started {
+    pub sandbox: Sandbox,
+    pub reports: Reports,
+    pub stdout: ChildStdout,
+    pub stderr: ChildStderr,
+}
+
+/// What a sandbox says, one report after another.
+#[derive(Debug)]
+pub struct Reports(BufReader<UnixStream>);
+
+impl Sandbox {
+    /// Makes a sandbox and waits until its command runs.
+    pub fn start(program: &Path, spec: &Spec) -> Result<Started, SandboxError> {
+        let launched = process::launch(program)?;
+        let mut child = launched.child;
+        let (Some(stdout), Some(stderr)) = (child.stdout.take(), child.stderr.take()) else {
+            return Err(io::Error::other("the launcher has no output").into());
+        };
+        let mut sandbox = Self { child, control: launched.control };
+        sandbox.send(spec)?;
+        let mut reports = Reports(BufReader::new(sandbox.control.try_clone()?));
+        match reports.next() {
+            Some(Report::Started) => Ok(Started { sandbox, reports, stdout, stderr }),
+            Some(Report::Refused { stage, detail, errno }) => {
+                sandbox.child.wait()?;
+                Err(SandboxError::Refused { stage, detail, errno })
+            }
+            Some(Report::Checkpointed { .. } | Report::CheckpointFailed { .. } | Report::Exited { .. }) | None => {
+                let mut said = String::new();
+                let _ = io::Read::take(stderr, 4096).read_to_string(&mut said);
+                Err(io::Error::other(format!("it ended without a word: {said}")).into())
+            }
+        }
+    }
+
+    /// Runs a command to its end and returns what it printed.
+    pub fn run(program: &Path, spec: &Spec, most: u64) -> Result<Vec<u8>, SandboxError> {
+        let Started { mut sandbox, mut reports, stdout, stderr } = Self::start(program, spec)?;
+        let said = std::thread::spawn(move || {
+            let mut said = String::new();
+            let _ = io::Read::take(stderr, 65536).read_to_string(&mut said);
+            said
+        });
+        let mut bytes = Vec::new();
+        stdout.take(most + 1).read_to_end(&mut bytes)?;
+        if bytes.len() as u64 > most {
+            return Err(SandboxError::TooMuch(most));
+        }
+        let exit = reports.next();
+        sandbox.order(&Order::End)?;
+        sandbox.child.wait()?;
+        let said = said.join().unwrap_or_default();
+        match exit {
+            Some(Report::Exited { code: Some(0), .. }) => Ok(bytes),
+            Some(
+                Report::Exited { .. }
+                | Report::Started
+                | Report::Refused { .. }
+                | Report::Checkpointed { .. }
+                | Report::CheckpointFailed { .. },
+            )
+            | None => Err(SandboxError::Failed(said.trim().to_owned())),
+        }
+    }
+
+    pub fn order(&mut self, order: &Order) -> io::Result<()> {
+        self.send(order)
+    }
+
+    /// Waits until everything of the sandbox is gone.
+    pub fn wait(&mut self) -> io::Result<()> {
+        self.child.wait().map(drop)
+    }
+
+    fn send(&mut self, message: &impl serde::Serialize) -> io::Result<()> {
+        let mut line = serde_json::to_vec(message).map_err(io::Error::other)?;
+        line.push(b'\n');
+        self.control.write_all(&line)
+    }
+}
+
+impl Drop for Sandbox {
+    fn drop(&mut self) {
+        // The first process ends when nobody speaks to it, and all others with it.
+        let _ = self.control.shutdown(std::net::Shutdown::Both);
+        let _ = self.child.wait();
+    }
+}
+
+impl Iterator for Reports {
+    type Item = Report;
+
+    fn next(&mut self) -> Option<Report> {
+        let mut line = String::new();
+        match self.0.read_line(&mut line) {
+            Ok(0) | Err(_) => None,
+            Ok(_) => serde_json::from_str(&line).ok(),
+        }
+    }
+}
+
+fn stage_name(stage: Stage) -> String {
+    serde_json::to_value(stage).ok().and_then(|name| name.as_str().map(str::to_owned)).unwrap_or_default()
+}
+
+impl SandboxError {
+    /// What the user can do about it.
+    pub fn hint(&self) -> Option<&'static str> {
+        let Self::Refused { stage, errno, .. } = self else { return None };
+        Some(match (stage, *errno) {
+            (Stage::Namespaces, libc::EPERM) => {
+                "this system forbids user namespaces: sysctl kernel.unprivileged_userns_clone=1, or in Docker \
+                 --security-opt seccomp=unconfined"
+            }
+            (Stage::Namespaces, libc::ENOSPC) => "sysctl user.max_user_namespaces is too small here",
+            (Stage::Ids | Stage::Root, libc::EPERM | libc::EACCES) => {
+                "this system restricts user namespaces: sysctl kernel.apparmor_restrict_unprivileged_userns=0, or \
+                 install an AppArmor profile for lattice"
+            }
+            (Stage::Proc, _) => "in Docker: --security-opt systempaths=unconfined; in podman: --security-opt unmask=ALL",
+            (Stage::Overlay, libc::EINVAL) => {
+                "sprites cannot lie on an overlay such as a container's root: put the repository on a volume"
+            }
+            (Stage::Overlay, _) => "an overlay as an ordinary user needs Linux 5.11 or later",
+            (Stage::Landlock, _) => "Landlock must be among the kernel's security modules (boot parameter lsm=)",
+            (Stage::Command, libc::ENOENT) => "the sandbox sees /usr and the folder of the program itself; is it installed?",
+            (
+                Stage::Namespaces
+                | Stage::Ids
+                | Stage::Root
+                | Stage::Order
+                | Stage::Folders
+                | Stage::Bind
+                | Stage::Privileges
+                | Stage::Limits
+                | Stage::Seccomp
+                | Stage::Canary
+                | Stage::Command,
+                _,
+            ) => return None,
+        })
+    }
+}
