@@ -23,6 +23,8 @@ pub struct ImportRequest {
     pub base: Oid,
     /// Names and tips, as the sprite has them.
     pub refs: Vec<(String, Oid)>,
+    /// Where this sprite left branches when it was landed before.
+    pub landed: Vec<(String, Oid)>,
 }
 
 /// A branch that was landed.
@@ -99,7 +101,16 @@ impl Engine {
             let base = base.ok_or_else(|| {
                 Refusal::new("unrelated-history", format!("`{branch}` shares no history with the sprite's base"))
             })?;
-            let expected = Expected::from_option(snapshot.tip(branch));
+            let now = snapshot.tip(branch);
+            let is_own = |now: Oid| request.landed.iter().any(|(name, tip)| name == branch.as_str() && *tip == now);
+            if let Some(now) = now
+                && !is_own(now)
+                && self.repo.merge_base(now, *tip).map_err(failed)? != Some(now)
+            {
+                return Err(Refusal::new("branch-moved", format!("`{branch}` has commits that the sprite does not have"))
+                    .hint(format!("rename it to let both stay: git branch -m {} <name>", branch.word())));
+            }
+            let expected = Expected::from_option(now);
             branches.push(Imported { branch: branch.clone(), expected, tip: *tip, parent, base });
         }
         // Parents come before what stands on them.

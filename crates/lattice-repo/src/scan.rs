@@ -160,7 +160,7 @@ impl Repo {
     }
 
     pub(crate) fn read_refs(&self) -> Result<RefsRead, GitError> {
-        let listing = self.git.list_refs(&["refs/heads/", "refs/branch-metadata/", LEDGER])?;
+        let listing = self.git.list_refs(&["refs/heads/", "refs/branch-metadata/", "refs/lattice/sprites/", LEDGER])?;
         let mut read = sort_refs(listing);
         for (branch, path) in worktree::rebased_branches(&self.paths.common_dir) {
             read.worktrees.entry(branch).or_insert(path);

@@ -41,15 +41,6 @@ pub(crate) fn become_command(words: &[String], environment: &[(String, String)])
     Command::new(program).args(arguments).env_clear().envs(environment).exec()
 }
 
-/// Starts this program again, detached from the terminal, to supervise a sprite.
-#[expect(clippy::disallowed_methods, reason = "the place where supervisors start")]
-pub(crate) fn detach(program: &Path, arguments: &[String], directory: &Path) -> io::Result<Child> {
-    let mut command = Command::new(program);
-    command.args(arguments).current_dir(directory);
-    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
-    command.spawn()
-}
-
 /// A descriptor that can be read when a child of this process changed.
 pub(crate) fn child_signals() -> io::Result<OwnedFd> {
     sandbox::child_signals()

@@ -111,6 +111,7 @@ pub(crate) enum Command {
     Config(commands::config::Arguments),
     Explain(commands::explain::Arguments),
     Run(commands::run::Arguments),
+    Resume(commands::sprite::resume::Arguments),
     Sprite(commands::sprite::Arguments),
     Emit(commands::emit::Arguments),
     Checkpoint(commands::run::CheckpointArguments),

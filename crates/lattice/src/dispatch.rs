@@ -149,6 +149,7 @@ pub(crate) fn dispatch(app: &App, command: Command) -> Result<Reply, Failure> {
         Command::Explain(arguments) => commands::explain::run(app, &arguments),
         Command::Run(arguments) => commands::run::run(app, &arguments),
         Command::Checkpoint(arguments) => commands::run::run_checkpoint(app, &arguments),
+        Command::Resume(arguments) => commands::sprite::resume::run(app, &arguments),
         Command::Sprite(arguments) => commands::sprite::run(app, &arguments),
         Command::Emit(arguments) => commands::emit::run(app, arguments),
         Command::Completion(arguments) => commands::program::run_completion(&arguments),

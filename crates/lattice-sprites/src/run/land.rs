@@ -45,6 +45,8 @@ pub struct Work<'a> {
     pub base: Oid,
     pub collect: Collect,
     pub message: String,
+    /// Where the sprite left branches when it was landed before.
+    pub landed: Vec<(String, Oid)>,
 }
 
 /// More than this no sprite commits.
@@ -68,6 +70,7 @@ pub fn land(engine: &Engine, work: &Work<'_>) -> Result<Landing, LandError> {
         parent: work.parent.clone(),
         base: work.base,
         refs: export.refs,
+        landed: work.landed.clone(),
     };
     let (outcome, landed) = engine.import(&request)?;
     match outcome {

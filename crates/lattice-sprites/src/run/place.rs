@@ -9,7 +9,7 @@
 
 use std::fs;
 use std::io;
-use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 use lattice_model::id::Oid;
@@ -181,7 +181,19 @@ impl SpritePlace {
 
     /// A file that the sandbox can read.
     pub fn file(&self, path: &Path, text: &str) -> Result<(), PlaceError> {
-        write(path, text).and_then(|()| self.own(path)).map_err(at(path))
+        // An agent may have put a link in its place.
+        remove_all(path).and_then(|()| write(path, text)).and_then(|()| self.own(path)).map_err(at(path))
+    }
+
+    /// A file that only the sandbox can read. An agent may have put a link in its place.
+    pub fn secret_file(&self, path: &Path, text: &str) -> Result<(), PlaceError> {
+        let make = || {
+            remove_all(path)?;
+            let mut file = fs::File::options().write(true).create_new(true).mode(0o600).open(path)?;
+            io::Write::write_all(&mut file, text.as_bytes())?;
+            self.own(path)
+        };
+        make().map_err(at(path))
     }
 
     pub fn folder(&self, path: &Path) -> Result<(), PlaceError> {
@@ -222,7 +234,7 @@ pub(super) fn environment() -> Vec<(String, String)> {
 }
 
 /// Removes a tree, also one whose folders were closed, as the work folder of an overlay is.
-fn remove_all(path: &Path) -> io::Result<()> {
+pub(super) fn remove_all(path: &Path) -> io::Result<()> {
     match fs::symlink_metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         Err(error) => return Err(error),

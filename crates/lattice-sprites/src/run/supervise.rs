@@ -105,7 +105,7 @@ pub fn supervise(job: &Job<'_>, store: &mut Store, watcher: &mut dyn Watcher) ->
     }
     let listener = listen(job.place)?;
     let Started { sandbox, reports, stdout, stderr } = Sandbox::start(&job.place.program, &job.spec)?;
-    store.set_supervisor(key, &std::process::id().to_string())?;
+    store.set_supervisor(key, &process_mark(std::process::id()).unwrap_or_default())?;
     let (sender, heard) = sync_channel(64);
     read_pipe(stdout, sender.clone(), Heard::Stdout, Some(Heard::StdoutEnded));
     read_pipe(stderr, sender.clone(), Heard::Stderr, None);
@@ -284,6 +284,44 @@ impl Watch<'_, '_> {
     }
 }
 
+/// A process by its number and the time it began, since numbers are used again.
+fn process_mark(process: u32) -> Option<String> {
+    let state = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+    let began = state.rsplit(") ").next()?.split(' ').nth(19)?;
+    Some(format!("{process}:{began}"))
+}
+
+/// Whether the process that watches a sprite is there; its number if so.
+pub fn supervisor(sprite: &Sprite) -> Option<u32> {
+    let mark = sprite.supervisor.as_deref()?;
+    let process = mark.split(':').next()?.parse().ok()?;
+    (process_mark(process).as_deref() == Some(mark)).then_some(process)
+}
+
+/// Takes over what a sprite said that its lost supervisor did not store.
+pub fn recover(place: &SpritePlace, sprite: &Sprite, store: &mut Store, now: &str) -> Result<(), RunError> {
+    let Some(session) = store.last_session(sprite.key)? else { return Ok(()) };
+    let identity = Identity { sprite_id: sprite.name.clone(), work_item_id: sprite.work_item_id.clone() };
+    let (mut recorder, _) = Recorder::open(store, sprite.key, session, identity, &place.outbox())?;
+    for row in store.checkpoints(sprite.key)? {
+        recorder.merger.rules.observe(Happening::Checkpoint(&row.id));
+    }
+    recorder.finish(store, crate::store::Ending::CutOff, now)?;
+    Ok(store.end_session(session, "lost", now)?)
+}
+
+/// Ends the process that watches a sprite, and with it everything in the sandbox.
+pub fn stop(sprite: &Sprite) -> io::Result<()> {
+    let Some(process) = supervisor(sprite).and_then(|process| rustix::process::Pid::from_raw(process.cast_signed())) else {
+        return Ok(());
+    };
+    rustix::process::kill_process(process, rustix::process::Signal::KILL)?;
+    while supervisor(sprite).is_some() {
+        thread::sleep(TICK);
+    }
+    Ok(())
+}
+
 fn read_pipe(
     mut pipe: impl Read + Send + 'static,
     sender: SyncSender<Heard>,
@@ -304,10 +342,7 @@ fn read_pipe(
 /// Listens in the mailbox. Paths of sockets are short, so the folder is named by its descriptor.
 fn listen(place: &SpritePlace) -> io::Result<UnixListener> {
     let mail = place.mail();
-    match std::fs::remove_file(mail.join(CONTROL_SOCKET)) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        Ok(()) | Err(_) => {}
-    }
+    super::place::remove_all(&mail.join(CONTROL_SOCKET))?;
     let folder = File::open(&mail)?;
     let path = format!("/proc/self/fd/{}/{CONTROL_SOCKET}", std::os::fd::AsRawFd::as_raw_fd(&folder));
     let listener = UnixListener::bind(&path)?;

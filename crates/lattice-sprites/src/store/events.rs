@@ -3,6 +3,8 @@
 use rusqlite::Row;
 use serde_json::Value;
 
+use crate::protocol::{Event, read_event};
+
 use super::{SpriteKey, Store, StoreError};
 
 /// An event as it is shown.
@@ -53,6 +55,18 @@ impl Store {
             events.push(EventRow { seq, source, envelope });
         }
         Ok(events)
+    }
+
+    /// The newest WAITING that the outbox has.
+    pub fn last_waiting(&self, key: SpriteKey) -> Result<Option<Event>, StoreError> {
+        let mut statement = self.db.prepare(
+            "SELECT e.json FROM events e WHERE e.sprite = ?1 AND e.kind = 'WAITING' AND (e.side = 'outbox' OR EXISTS \
+             (SELECT 1 FROM confirmations c WHERE c.sprite = e.sprite AND c.seq = e.seq)) ORDER BY e.seq DESC LIMIT 1",
+        )?;
+        let mut rows = statement.query_map([key.0], |row| row.get::<_, String>(0))?;
+        let Some(json) = rows.next().transpose()? else { return Ok(None) };
+        let damaged = |_| StoreError::Damaged("a WAITING that is no event".to_owned());
+        Ok(Some(read_event(json.as_bytes()).map_err(damaged)?.0))
     }
 
     pub fn violations(&self, key: SpriteKey) -> Result<Vec<ViolationRow>, StoreError> {

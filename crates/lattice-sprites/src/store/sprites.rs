@@ -223,6 +223,29 @@ impl Store {
         Ok(self.db.query_row(newest, [key.0], |row| row.get::<_, Option<i64>>(0))?.map(SessionKey))
     }
 
+    /// Whether this answer to this checkpoint was given already.
+    pub fn is_replay(&self, key: SpriteKey, checkpoint: &str, digest: &str) -> Result<bool, StoreError> {
+        let known = "SELECT count(*) FROM resumes WHERE sprite = ?1 AND checkpoint = ?2 AND digest = ?3";
+        Ok(self.db.query_row(known, params![key.0, checkpoint, digest], |row| row.get::<_, i64>(0))? > 0)
+    }
+
+    /// Records an answer; `false` if it was recorded before.
+    pub fn add_resume(&self, key: SpriteKey, checkpoint: &str, digest: &str, at: &str) -> Result<bool, StoreError> {
+        let added = self.db.execute(
+            "INSERT OR IGNORE INTO resumes (sprite, checkpoint, digest, at) VALUES (?1, ?2, ?3, ?4)",
+            params![key.0, checkpoint, digest, at],
+        )?;
+        Ok(added > 0)
+    }
+
+    /// Every answer so far, as checkpoint and digest.
+    pub fn resumes(&self, key: SpriteKey) -> Result<Vec<(String, String)>, StoreError> {
+        let query = "SELECT checkpoint, digest FROM resumes WHERE sprite = ?1 ORDER BY at, checkpoint, digest";
+        let mut statement = self.db.prepare(query)?;
+        let rows = statement.query_map([key.0], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+
     /// Publishes a checkpoint.
     pub fn add_checkpoint(&self, key: SpriteKey, row: &CheckpointRow) -> Result<(), StoreError> {
         self.db.execute(

@@ -168,6 +168,7 @@ fn makes_a_plan(command: &Command) -> bool {
         | Command::Explain(_)
         | Command::Run(_)
         | Command::Checkpoint(_)
+        | Command::Resume(_)
         | Command::Sprite(_)
         | Command::Emit(_)
         | Command::Completion(_)

@@ -20,8 +20,10 @@ use super::demo::DemoDocument;
 use super::ops::OpsShowDocument;
 use super::resume::{AbortDocument, ContinueDocument};
 use super::run::{CheckpointDocument, RunDocument};
+use super::sprite::resume::ResumeDocument;
 use super::sprite::{
-    SpriteArtifactsDocument, SpriteEventsDocument, SpriteIngestDocument, SpriteListDocument, SpriteShowDocument,
+    SpriteArtifactsDocument, SpriteDiffDocument, SpriteEventsDocument, SpriteIngestDocument, SpriteListDocument,
+    SpriteLogsDocument, SpriteManageDocument, SpriteShowDocument,
 };
 
 /// Print a completion script for a shell
@@ -131,6 +133,10 @@ fn schemas() -> BTreeMap<&'static str, serde_json::Value> {
     add::<RunDocument>(&mut schemas);
     add::<CheckpointDocument>(&mut schemas);
     add::<SpriteListDocument>(&mut schemas);
+    add::<SpriteLogsDocument>(&mut schemas);
+    add::<SpriteDiffDocument>(&mut schemas);
+    add::<SpriteManageDocument>(&mut schemas);
+    add::<ResumeDocument>(&mut schemas);
     add::<SpriteShowDocument>(&mut schemas);
     add::<SpriteEventsDocument>(&mut schemas);
     add::<SpriteArtifactsDocument>(&mut schemas);

@@ -144,7 +144,7 @@ pub(crate) fn follow_to_end(
 ) -> Result<Reply, Failure> {
     let stop = Arc::new(AtomicBool::new(false));
     let job = Job { place, sprite, spec, resumed_from, seed: app.seed(), stop };
-    let mut watcher = Follower { app };
+    let mut watcher = Follower { app, blocking: None };
     let ended = supervise(&job, store, &mut watcher);
     let now = app.clock();
     let (verdict, outcome) = match ended {
@@ -155,10 +155,12 @@ pub(crate) fn follow_to_end(
             return Err(failure);
         }
     };
+    let state = next(SpriteState::Running, Happening::Ended(verdict)).unwrap_or(SpriteState::Failed);
+    store.set_state(sprite.key, state, Some(&outcome), now.as_str())?;
     let landing = match verdict {
         // The work of a sprite that waits is not done; it lands when it ends.
         Verdict::Waiting => Landing { branches: Vec::new(), uncommitted: Uncommitted::None, remotes: Vec::new() },
-        Verdict::Completed | Verdict::Failed | Verdict::Stopped => land_work(app, place, sprite, collect)?,
+        Verdict::Completed | Verdict::Failed | Verdict::Stopped => land_work(app, store, (place, sprite), collect)?,
     };
     for remote in &landing.remotes {
         let detail = format!("the agent made the remote `{remote}`; nothing uses it");
@@ -166,14 +168,12 @@ pub(crate) fn follow_to_end(
             lattice_sprites::protocol::Finding::new(lattice_sprites::protocol::Rule::RemoteEdited, detail);
         store.add_finding(sprite.key, finding, now.as_str())?;
     }
-    let state = next(SpriteState::Running, Happening::Ended(verdict)).unwrap_or(SpriteState::Failed);
-    store.set_state(sprite.key, state, Some(&outcome), now.as_str())?;
     let sprite = store.sprite(&sprite.name)?;
     let violations = store.violations(sprite.key)?.len();
-    Ok(told(&sprite, outcome, landing, violations))
+    Ok(told(&sprite, outcome, landing, (violations, watcher.blocking)))
 }
 
-fn told(sprite: &Sprite, outcome: String, landing: Landing, violations: usize) -> Reply {
+fn told(sprite: &Sprite, outcome: String, landing: Landing, (violations, asked_for): (usize, Option<String>)) -> Reply {
     let document = |landed: &lattice_engine::Landed| LandedDocument {
         branch: landed.branch.to_string(),
         tip: landed.tip.to_string(),
@@ -215,16 +215,28 @@ fn told(sprite: &Sprite, outcome: String, landing: Landing, violations: usize) -
     if violations > 0 {
         reply = reply.note(format!("{violations} remarks on the protocol: lattice sprite show {}", sprite.name));
     }
+    if let Some(action) = &asked_for {
+        reply = reply.note(format!("it asks for {action}, which a person has to do; then answer with its result"));
+    }
     if sprite.state == SpriteState::Waiting {
         reply = reply.note(format!("answer it: lattice resume {} --input NAME=VALUE", sprite.name));
     }
     reply
 }
 
-fn land_work(app: &App, place: &SpritePlace, sprite: &Sprite, collect: Collect) -> Result<Landing, Failure> {
+/// Lands what a sprite made, and remembers where it left its branches.
+pub(crate) fn land_work(
+    app: &App,
+    store: &Store,
+    (place, sprite): (&SpritePlace, &Sprite),
+    collect: Collect,
+) -> Result<Landing, Failure> {
     let broken = |what: &str| Failure::new("store", format!("the sprite's {what} cannot be read"));
     let engine = app.later().engine()?.for_sprite(&sprite.name);
     let subject = sprite.task.lines().next().unwrap_or_default();
+    let mut run: serde_json::Value = serde_json::from_str(&sprite.run).map_err(|_| broken("run"))?;
+    let tips = run["landed"].as_object().cloned().unwrap_or_default();
+    let tip = |(name, tip): (&String, &serde_json::Value)| Some((name.clone(), Oid::new(tip.as_str()?).ok()?));
     let work = Work {
         place,
         sprite: &sprite.name,
@@ -233,8 +245,14 @@ fn land_work(app: &App, place: &SpritePlace, sprite: &Sprite, collect: Collect) 
         base: Oid::new(&sprite.base).map_err(|_| broken("base"))?,
         collect,
         message: format!("{subject}\n\nChanges that {} left uncommitted.\n", sprite.name),
+        landed: tips.iter().filter_map(tip).collect(),
     };
-    Ok(land(&engine, &work)?)
+    let landing = land(&engine, &work)?;
+    for landed in &landing.branches {
+        run["landed"][landed.branch.as_str()] = json!(landed.tip.to_string());
+    }
+    store.set_run(sprite.key, &run.to_string())?;
+    Ok(landing)
 }
 
 fn start(snapshot: &Snapshot, named: Option<&BranchName>) -> Result<Start, Failure> {
@@ -332,10 +350,17 @@ fn sprite_name(text: &str) -> Result<String, String> {
 /// Shows events as they come.
 struct Follower<'a> {
     app: &'a App,
+    /// The action that the agent cannot go on without.
+    blocking: Option<String>,
 }
 
 impl Watcher for Follower<'_> {
     fn effect(&mut self, effect: &Effect) {
+        if let Effect::Counts { event, .. } = effect
+            && let Some(request) = event.action_request()
+        {
+            self.blocking = request.blocking.then_some(request.action);
+        }
         if self.app.noise == Noise::Quiet || self.app.format == Format::Json {
             return;
         }

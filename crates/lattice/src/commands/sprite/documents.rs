@@ -94,6 +94,43 @@ pub(crate) struct SpriteIngestDocument {
     pub(crate) violations: Vec<ViolationDocument>,
 }
 
+/// What the agent printed.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct SpriteLogsDocument {
+    pub(crate) log: String,
+}
+
+/// Files that a sprite changed.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct SpriteDiffDocument {
+    /// The checkpoint that shows them.
+    pub(crate) checkpoint: String,
+    pub(crate) since: Option<String>,
+    /// Paths with `added`, `changed` or `removed`.
+    pub(crate) files: std::collections::BTreeMap<String, &'static str>,
+}
+
+/// What was done with a sprite.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct SpriteManageDocument {
+    pub(crate) sprite: String,
+    /// `restored`, `stopped` or `destroyed`.
+    pub(crate) done: &'static str,
+    pub(crate) branches: Vec<String>,
+}
+
+impl Document for SpriteLogsDocument {
+    const COMMAND: &'static str = "sprite-logs";
+}
+
+impl Document for SpriteDiffDocument {
+    const COMMAND: &'static str = "sprite-diff";
+}
+
+impl Document for SpriteManageDocument {
+    const COMMAND: &'static str = "sprite-manage";
+}
+
 impl Document for SpriteListDocument {
     const COMMAND: &'static str = "sprite-list";
 }

@@ -1,11 +1,12 @@
 //! `sprite list`, `show`, `events` and `artifacts`: what is known of sprites.
 
+use lattice_sprites::checkpoint::Difference;
 use lattice_sprites::store::{Sprite, Store, StoreError};
 use serde_json::Value;
 
 use super::documents::{
-    ArtifactDocument, CheckpointDocument, EventDocument, SpriteArtifactsDocument, SpriteDocument,
-    SpriteEventsDocument, SpriteListDocument, SpriteShowDocument, ViolationDocument,
+    ArtifactDocument, CheckpointDocument, EventDocument, SpriteArtifactsDocument, SpriteDiffDocument, SpriteDocument,
+    SpriteEventsDocument, SpriteListDocument, SpriteLogsDocument, SpriteShowDocument, ViolationDocument,
 };
 use super::store;
 use crate::app::{App, Format};
@@ -119,6 +120,33 @@ pub(super) fn artifacts(app: &App, id: &str) -> Result<Reply, Failure> {
     let text: String = rows.iter().map(line).collect();
     let artifacts = rows.into_iter().map(ArtifactDocument::of).collect();
     Ok(Reply::new(SpriteArtifactsDocument { work_item_id: sprite.work_item_id, artifacts }, text))
+}
+
+pub(super) fn logs(app: &App, id: &str) -> Result<Reply, Failure> {
+    let (_, sprite) = find(app, id)?;
+    let path = super::super::run::place(app, &app.engine()?.repository().common_dir, &sprite.name)?.log();
+    let bytes = std::fs::read(&path).unwrap_or_default();
+    let log = String::from_utf8_lossy(&bytes).into_owned();
+    let text = printable(&log);
+    Ok(Reply::new(SpriteLogsDocument { log }, text))
+}
+
+pub(super) fn diff(app: &App, id: &str, since: Option<&str>) -> Result<Reply, Failure> {
+    let (_, sprite) = find(app, id)?;
+    let place = super::super::run::place(app, &app.engine()?.repository().common_dir, &sprite.name)?;
+    let checkpoint = sprite.checkpoint.ok_or_else(|| {
+        Failure::new("no-checkpoint", format!("`{id}` has no checkpoint")).hint(format!("lattice sprite checkpoint {id}"))
+    })?;
+    let files = lattice_sprites::checkpoint::difference(&place.packs(), since, &checkpoint)
+        .map_err(|error| Failure::new("no-such-checkpoint", error.to_string()).hint(format!("lattice sprite show {id}")))?;
+    let word = |difference| match difference {
+        Difference::Added => "added",
+        Difference::Changed => "changed",
+        Difference::Removed => "removed",
+    };
+    let files: std::collections::BTreeMap<_, _> = files.into_iter().map(|(path, is)| (path, word(is))).collect();
+    let text: String = files.iter().map(|(path, is)| format!("{is:<8} {}\n", printable(path))).collect();
+    Ok(Reply::new(SpriteDiffDocument { checkpoint, since: since.map(str::to_owned), files }, text))
 }
 
 /// The sprite with this name, and the store it is in.

@@ -3,16 +3,20 @@
 mod documents;
 mod ingest;
 mod look;
+mod manage;
+pub(crate) mod resume;
 
 use clap::{Args, Subcommand};
-use lattice_sprites::store::{Store, StoreError};
+use lattice_sprites::run::{recover, supervisor};
+use lattice_sprites::store::{SpriteState, Store, StoreError};
 
 use crate::app::App;
 use crate::error::Failure;
 use crate::output::Reply;
 
 pub(crate) use documents::{
-    SpriteArtifactsDocument, SpriteEventsDocument, SpriteIngestDocument, SpriteListDocument, SpriteShowDocument,
+    SpriteArtifactsDocument, SpriteDiffDocument, SpriteEventsDocument, SpriteIngestDocument, SpriteListDocument,
+    SpriteLogsDocument, SpriteManageDocument, SpriteShowDocument,
 };
 
 /// Look at sprites and manage them
@@ -47,6 +51,44 @@ enum SpriteCommand {
         /// The sprite
         id: String,
     },
+    /// Print what the agent printed
+    Logs {
+        /// The sprite
+        id: String,
+    },
+    /// List files that the sprite changed, since its base or since a checkpoint
+    Diff {
+        /// The sprite
+        id: String,
+        /// The checkpoint to compare with
+        #[arg(long, value_name = "CHK")]
+        since: Option<String>,
+    },
+    /// Freeze the files of a running sprite and print the id of the checkpoint
+    Checkpoint {
+        /// The sprite
+        id: String,
+    },
+    /// Put the files of a sprite that does not run back to a checkpoint
+    Restore {
+        /// The sprite
+        id: String,
+        /// The checkpoint
+        checkpoint: String,
+    },
+    /// End a running sprite; its commits are landed
+    Stop {
+        /// The sprite
+        id: String,
+    },
+    /// Remove the files of a sprite that does not run; its events stay
+    Destroy {
+        /// The sprite
+        id: String,
+        /// Also if it has work that is on no branch of yours
+        #[arg(long)]
+        force: bool,
+    },
     /// Read a recorded session; print events and violations
     Ingest(ingest::Arguments),
 }
@@ -58,6 +100,12 @@ pub(crate) fn run(app: &App, arguments: &Arguments) -> Result<Reply, Failure> {
         SpriteCommand::Show { id, follow: true } | SpriteCommand::Events { id, follow: true } => look::follow(app, id),
         SpriteCommand::Events { id, follow: false } => look::events(app, id),
         SpriteCommand::Artifacts { id } => look::artifacts(app, id),
+        SpriteCommand::Logs { id } => look::logs(app, id),
+        SpriteCommand::Diff { id, since } => look::diff(app, id, since.as_deref()),
+        SpriteCommand::Checkpoint { id } => manage::checkpoint(app, id),
+        SpriteCommand::Restore { id, checkpoint } => manage::restore(app, id, checkpoint),
+        SpriteCommand::Stop { id } => manage::stop(app, id),
+        SpriteCommand::Destroy { id, force } => manage::destroy(app, id, if *force { Unlanded::Drop } else { Unlanded::Refuse }),
         SpriteCommand::Ingest(arguments) => ingest::run(arguments),
     }
 }
@@ -69,10 +117,26 @@ pub(crate) fn document(seq: u64, source: &str, envelope: serde_json::Value) -> d
     documents::EventDocument { seq, source: source.to_owned(), envelope }
 }
 
-/// The store of the repository, to look.
+/// What happens to work that is on no branch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Unlanded {
+    Refuse,
+    Drop,
+}
+
+/// The store of the repository, to look. A sprite whose supervisor is gone is found here.
 fn store(app: &App) -> Result<Option<Store>, Failure> {
     let engine = app.engine()?;
-    Ok(Store::look(&lattice_sprites::store_path(&engine.repository().common_dir))?)
+    let common = &engine.repository().common_dir;
+    let Some(mut store) = Store::look(&lattice_sprites::store_path(common))? else { return Ok(None) };
+    for sprite in store.sprites()? {
+        if sprite.state == SpriteState::Running && supervisor(&sprite).is_none() {
+            let place = super::run::place(app, common, &sprite.name)?;
+            recover(&place, &sprite, &mut store, app.now.as_str())?;
+            store.set_state(sprite.key, SpriteState::Interrupted, Some("its supervisor is gone"), app.now.as_str())?;
+        }
+    }
+    Ok(Some(store))
 }
 
 impl From<StoreError> for Failure {
