@@ -73,6 +73,25 @@ impl Engine {
         Ok((outcome, landed))
     }
 
+    fn is_below(&self, one: Oid, other: Oid) -> Result<bool, lattice_repo::GitError> {
+        Ok(self.repo.merge_base(one, other)? == Some(one))
+    }
+
+    /// Those that are below no other.
+    fn topmost(&self, branches: Vec<(BranchName, Oid)>) -> Result<Vec<(BranchName, Oid)>, lattice_repo::GitError> {
+        let mut topmost = Vec::new();
+        for (branch, tip) in &branches {
+            let mut covered = false;
+            for (_, other) in branches.iter().filter(|(_, other)| other != tip) {
+                covered |= self.is_below(*tip, *other)?;
+            }
+            if !covered {
+                topmost.push((branch.clone(), *tip));
+            }
+        }
+        Ok(topmost)
+    }
+
     /// Which branches there are to land, under which names and on what.
     fn imported(&self, snapshot: &Snapshot, request: &ImportRequest) -> Result<Vec<Imported>, Refusal> {
         let failed = |error: lattice_repo::GitError| Refusal::new("git-failed", error.to_string());
@@ -83,10 +102,13 @@ impl Engine {
         }
         let mut branches = Vec::new();
         for (branch, tip) in &named {
-            let others: Vec<_> = named.iter().filter(|(other, _)| other != branch).collect();
-            let tips: Vec<_> = others.iter().map(|(_, tip)| *tip).filter(|other| other != tip).collect();
-            let nearest = self.repo.nearest_below(*tip, &tips).map_err(failed)?;
-            let below: Vec<_> = others.iter().filter(|(_, other)| nearest.contains(other)).collect();
+            let mut below = Vec::new();
+            for (other, at) in named.iter().filter(|(other, at)| other != branch && at != tip) {
+                if self.is_below(*at, *tip).map_err(failed)? {
+                    below.push((other.clone(), *at));
+                }
+            }
+            let below = self.topmost(below).map_err(failed)?;
             let (parent, base) = match below.as_slice() {
                 [] => (request.parent.clone(), self.repo.merge_base(*tip, request.base).map_err(failed)?),
                 [(parent, base)] => (parent.clone(), Some(*base)),
@@ -107,8 +129,11 @@ impl Engine {
                 && !is_own(now)
                 && self.repo.merge_base(now, *tip).map_err(failed)? != Some(now)
             {
-                return Err(Refusal::new("branch-moved", format!("`{branch}` has commits that the sprite does not have"))
-                    .hint(format!("rename it to let both stay: git branch -m {} <name>", branch.word())));
+                return Err(Refusal::new(
+                    "branch-moved",
+                    format!("`{branch}` has commits that the sprite does not have"),
+                )
+                .hint(format!("rename it to let both stay: git branch -m {} <name>", branch.word())));
             }
             let expected = Expected::from_option(now);
             branches.push(Imported { branch: branch.clone(), expected, tip: *tip, parent, base });
@@ -125,9 +150,8 @@ impl Engine {
 fn landing_name(snapshot: &Snapshot, request: &ImportRequest, name: &str) -> Result<BranchName, Refusal> {
     let own = format!("{}/", request.branch);
     let wanted = BranchName::new(name).ok();
-    let free = |name: &BranchName| {
-        *name == request.branch || name.as_str().starts_with(&own) || snapshot.tip(name).is_none()
-    };
+    let free =
+        |name: &BranchName| *name == request.branch || name.as_str().starts_with(&own) || snapshot.tip(name).is_none();
     match wanted.filter(free) {
         Some(name) => Ok(name),
         None => BranchName::new(format!("sprite-{}/{name}", request.sprite))

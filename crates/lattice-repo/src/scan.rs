@@ -160,7 +160,7 @@ impl Repo {
     }
 
     pub(crate) fn read_refs(&self) -> Result<RefsRead, GitError> {
-        let listing = self.git.list_refs(&["refs/heads/", "refs/branch-metadata/", "refs/lattice/sprites/", LEDGER])?;
+        let listing = self.git.list_refs(&["refs/heads/", "refs/branch-metadata/", SPRITES, LEDGER])?;
         let mut read = sort_refs(listing);
         for (branch, path) in worktree::rebased_branches(&self.paths.common_dir) {
             read.worktrees.entry(branch).or_insert(path);
@@ -374,6 +374,9 @@ impl Repo {
     }
 }
 
+/// Refs that keep what sprites start from.
+const SPRITES: &str = "refs/lattice/sprites/";
+
 fn sort_refs(listing: Listing) -> RefsRead {
     let mut read = RefsRead { warnings: listing.warnings, ..RefsRead::default() };
     for listed in listing.refs {
@@ -384,6 +387,7 @@ fn sort_refs(listing: Listing) -> RefsRead {
         let name = String::from_utf8(listed.name.clone()).map_err(|_| "its name is not UTF-8 text".to_owned());
         let name = name.and_then(|name| RefName::new(name).map_err(|error| error.to_string()));
         let usable = name.and_then(|name| match (name.as_branch(), name.as_metadata_of()) {
+            (None, None) if name.as_str().starts_with(SPRITES) => Ok((name, None)),
             (None, None) => Err("its name would be mistaken for an option or for HEAD".to_owned()),
             (branch, _) => Ok((name, branch)),
         });

@@ -33,11 +33,8 @@ pub struct Transcript<'a> {
 /// `lattice checkpoint` prints it.
 pub fn ingest(transcript: Transcript<'_>, identity: Option<Identity>) -> Recording {
     let authority = if transcript.stdout.is_some() { Side::Stdout } else { Side::Outbox };
-    let mut reader = Reader {
-        merger: Merger::new(identity, authority, 1),
-        events: BTreeMap::new(),
-        findings: Vec::new(),
-    };
+    let mut reader =
+        Reader { merger: Merger::new(identity, authority, 1), events: BTreeMap::new(), findings: Vec::new() };
     if let Some(stdout) = transcript.stdout {
         let mut lines = Lines::stdout();
         for line in stdout.split_inclusive(|byte| *byte == b'\n') {

@@ -24,7 +24,10 @@ pub enum Outcome {
     /// An event that was not known.
     New(Arrival),
     /// The other side had it already; it is complete now.
-    Confirmed { seq: u64, event: Event },
+    Confirmed {
+        seq: u64,
+        event: Event,
+    },
     /// It was known from this side: the file was read again.
     Known,
     Finding(Placed),
@@ -118,7 +121,8 @@ impl Merger {
 
     /// What only one side has, now that both were read to their ends.
     pub fn one_sided(&self) -> Vec<Placed> {
-        let mut lonely: Vec<_> = self.unmatched.iter().flat_map(|((side, _), seqs)| seqs.iter().map(|s| (*s, *side))).collect();
+        let mut lonely: Vec<_> =
+            self.unmatched.iter().flat_map(|((side, _), seqs)| seqs.iter().map(|s| (*s, *side))).collect();
         lonely.sort_unstable();
         let finding = |(seq, side): (u64, Side)| Placed {
             finding: Finding::new(Rule::OneSided, format!("the event is missing {}", side.other().place())),
@@ -159,7 +163,12 @@ impl Merger {
             let masked = self.secrets.mask(&line);
             if masked != line.as_str() {
                 let finding = Finding::new(Rule::SecretShown, "something like a token stood in an event");
-                outcomes.push(Outcome::Finding(Placed { finding, seq: Some(seq), side: Some(side), line: Some(number) }));
+                outcomes.push(Outcome::Finding(Placed {
+                    finding,
+                    seq: Some(seq),
+                    side: Some(side),
+                    line: Some(number),
+                }));
             }
             let masked = masked.into_owned();
             outcomes.push(Outcome::New(Arrival { seq, side, key, event, masked }));

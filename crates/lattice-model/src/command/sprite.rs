@@ -1,5 +1,7 @@
 //! What sprites do to a repository: keep the commit they start from, and land their work as branches of the stack.
 
+use std::collections::BTreeSet;
+
 use crate::branch::{FreezeState, Parent, PrState};
 use crate::capability::Capability;
 use crate::gate::{Command, ReadyContext, Refusal};
@@ -99,7 +101,10 @@ impl Command for Import {
             }
             let to = Some(Place::Object(*tip));
             plan.steps.push(Step::SetRef { name: branch.branch_ref(), expected: *expected, to });
-            let known = snapshot.tracked().find(|(metadata, _)| metadata.name == *branch).map(|(metadata, _)| draft_of(metadata));
+            let known = snapshot
+                .tracked()
+                .find(|(metadata, _)| metadata.name == *branch)
+                .map(|(metadata, _)| draft_of(metadata));
             let document = known.unwrap_or_else(|| MetadataDraft {
                 parent: Parent::of(parent, &trunk),
                 base: Place::Object(*base),
@@ -111,7 +116,8 @@ impl Command for Import {
             plan.steps.push(Step::SetMetadata { branch: branch.clone(), expected, document });
         }
         let made = |name: &BranchName| self.branches.iter().any(|imported| imported.branch == *name);
-        for parent in self.branches.iter().map(|imported| &imported.parent).filter(|parent| !made(parent)) {
+        let parents: BTreeSet<_> = self.branches.iter().map(|imported| &imported.parent).collect();
+        for parent in parents.into_iter().filter(|parent| !made(parent)) {
             let expected = Expected::from_option(snapshot.tip(parent));
             plan.steps.push(Step::Guard { name: parent.branch_ref(), expected });
         }

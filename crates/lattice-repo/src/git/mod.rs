@@ -11,11 +11,11 @@ pub(crate) mod objects;
 pub(crate) mod pack;
 pub(crate) mod picker;
 pub(crate) mod process;
+pub(crate) mod quarantine;
 pub(crate) mod refs;
 pub(crate) mod remains;
 pub(crate) mod rewrite;
 pub(crate) mod transaction;
-pub(crate) mod quarantine;
 pub(crate) mod worktree;
 
 pub(crate) use error::GitError;

@@ -68,9 +68,7 @@ impl Git {
     ) -> Result<(), ReceiveError> {
         fs::create_dir_all(quarantine.join("pack"))?;
         let inside = |command: &'static str| {
-            self.call(command)
-                .env("GIT_OBJECT_DIRECTORY", quarantine)
-                .env("GIT_ALTERNATE_OBJECT_DIRECTORIES", objects)
+            self.call(command).env("GIT_OBJECT_DIRECTORY", quarantine).env("GIT_ALTERNATE_OBJECT_DIRECTORIES", objects)
         };
         inside("index-pack")
             .args(["--stdin", "--fix-thin", "--strict", "--max-input-size=2147483648"])

@@ -266,11 +266,7 @@ fn is_inside(path: &[u8]) -> bool {
 }
 
 /// The paths of the workspace in which two checkpoints differ; `None` as the first is an empty layer.
-pub fn difference(
-    folder: &Path,
-    from: Option<&str>,
-    to: &str,
-) -> Result<BTreeMap<String, Difference>, ManifestError> {
+pub fn difference(folder: &Path, from: Option<&str>, to: &str) -> Result<BTreeMap<String, Difference>, ManifestError> {
     let old = from.map(|id| Manifest::read(folder, id)).transpose()?.unwrap_or_default();
     let new = Manifest::read(folder, to)?;
     let is_shown = |entry: &&Entry| {
@@ -285,7 +281,9 @@ pub fn difference(
     let paths: BTreeSet<_> = before.keys().chain(after.keys()).collect();
     for path in paths {
         let is = match (before.get(path), after.get(path)) {
-            (_, Some(entry)) if entry.body == Body::Whiteout && before.get(path).is_none_or(|b| b.body != Body::Whiteout) => {
+            (_, Some(entry))
+                if entry.body == Body::Whiteout && before.get(path).is_none_or(|b| b.body != Body::Whiteout) =>
+            {
                 Difference::Removed
             }
             (None, Some(_)) => Difference::Added,

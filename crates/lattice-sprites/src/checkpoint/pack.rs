@@ -33,12 +33,7 @@ pub(crate) struct Made {
 const MOUNTED: [(&str, Layer); 2] = [("/workspace", Layer::Workspace), ("/home/agent", Layer::Home)];
 
 /// Writes down the layers as they are now. Nothing may change them meanwhile.
-pub(crate) fn pack(
-    roots: &Roots,
-    id: &str,
-    previous: Option<&str>,
-    mapped: &BTreeSet<PathBuf>,
-) -> io::Result<Packed> {
+pub(crate) fn pack(roots: &Roots, id: &str, previous: Option<&str>, mapped: &BTreeSet<PathBuf>) -> io::Result<Packed> {
     let old = match previous {
         Some(previous) => read_previous(roots, previous)?,
         None => Manifest::default(),

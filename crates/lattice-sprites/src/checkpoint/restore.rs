@@ -97,8 +97,7 @@ impl Restorer<'_> {
         self.own(path)?;
         match entry.body {
             Body::Symlink(_) => times(entry, path),
-            Body::Whiteout => Ok(()),
-            Body::Folder | Body::File(_) | Body::Link(_) | Body::Fifo => finish(entry, path),
+            Body::Folder | Body::File(_) | Body::Link(_) | Body::Fifo | Body::Whiteout => finish(entry, path),
         }
     }
 

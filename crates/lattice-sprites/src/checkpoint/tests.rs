@@ -1,1 +1,210 @@
-//! Tests of checkpoints.
+//! Tests of checkpoints on plain folders: what was there is there again, whatever it was.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{CWD, FileType, Mode, XattrFlags};
+
+use super::{Packed, Roots, difference, pack, restore};
+
+struct World {
+    folder: tempfile::TempDir,
+}
+
+impl World {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        for name in ["upper", "home", "packs"] {
+            fs::create_dir(folder.path().join(name)).expect("a folder");
+        }
+        Self { folder }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn roots(&self) -> Roots {
+        let open = |name: &str| OwnedFd::from(fs::File::open(self.path(name)).expect("a folder"));
+        Roots { workspace: open("upper"), home: open("home"), checkpoints: open("packs") }
+    }
+
+    fn checkpoint(&self, id: &str, previous: Option<&str>) -> u64 {
+        let packed = pack(&self.roots(), id, previous, &BTreeSet::new());
+        packed.and_then(Packed::publish).expect("a checkpoint").bytes
+    }
+
+    /// Restores into new folders and gives the one of the workspace.
+    fn restored(&self, id: &str) -> PathBuf {
+        let to = self.path(&format!("restored-{id}"));
+        fs::create_dir_all(to.join("home")).expect("a folder");
+        fs::create_dir_all(to.join("upper")).expect("a folder");
+        restore(&self.path("packs"), id, (&to.join("upper"), &to.join("home")), None).expect("a restore");
+        to.join("upper")
+    }
+}
+
+/// Everything that a tree is: type, rights, times, size, content, links, attributes.
+fn described(top: &Path) -> BTreeMap<PathBuf, String> {
+    let mut found = BTreeMap::new();
+    let mut links: BTreeMap<u64, usize> = BTreeMap::new();
+    describe(top, top, &mut links, &mut found);
+    found
+}
+
+fn describe(top: &Path, path: &Path, links: &mut BTreeMap<u64, usize>, found: &mut BTreeMap<PathBuf, String>) {
+    let stat = fs::symlink_metadata(path).expect("an entry");
+    let count = links.len();
+    let group = if stat.is_dir() { 0 } else { *links.entry(stat.ino()).or_insert(count) };
+    let content = match () {
+        () if stat.is_symlink() => format!("{:?}", fs::read_link(path).expect("a link")),
+        () if stat.is_file() => {
+            let bytes = fs::read(path).expect("a file");
+            format!("{} bytes {:x?}", bytes.len(), lattice_model::id::ContentDigest::of(&bytes))
+        }
+        () => String::new(),
+    };
+    let attributes = super::walk::read_attributes(path.as_os_str().as_encoded_bytes()).expect("attributes");
+    let sparse = stat.is_file() && stat.blocks() * 512 < stat.size();
+    let text = format!(
+        "{:o} {}.{} {group} {content} {attributes:?} sparse={sparse} dev={}",
+        stat.mode(),
+        stat.mtime(),
+        stat.mtime_nsec(),
+        stat.rdev()
+    );
+    found.insert(path.strip_prefix(top).expect("below").to_owned(), text);
+    if stat.is_dir() {
+        let mut inner: Vec<_> =
+            fs::read_dir(path).expect("a folder").map(|entry| entry.expect("an entry").path()).collect();
+        inner.sort();
+        inner.iter().for_each(|path| describe(top, path, links, found));
+    }
+}
+
+struct Dice(u64);
+
+impl Dice {
+    fn roll(&mut self, sides: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 % sides as u64) as usize
+    }
+}
+
+/// Does something that an agent may do.
+fn change(top: &Path, dice: &mut Dice, number: usize) {
+    let name = |dice: &mut Dice| {
+        let folder = ["", "a", "a/b", "c", "\u{fc}"][dice.roll(5)];
+        top.join(folder).join(format!("f{}", dice.roll(12)))
+    };
+    let (one, other) = (name(dice), name(dice));
+    one.parent().into_iter().for_each(|parent| drop(fs::create_dir_all(parent)));
+    other.parent().into_iter().for_each(|parent| drop(fs::create_dir_all(parent)));
+    let gone = |path: &Path| drop(fs::remove_file(path).or_else(|_| fs::remove_dir_all(path)));
+    match dice.roll(12) {
+        0..=3 => {
+            gone(&one);
+            fs::write(&one, format!("{number}").repeat(dice.roll(3000))).expect("a file");
+        }
+        4 => gone(&one),
+        5 => {
+            gone(&one);
+            symlink(&other, &one).expect("a link");
+        }
+        6 => {
+            gone(&one);
+            drop(fs::hard_link(&other, &one));
+        }
+        7 => drop(fs::rename(&one, &other)),
+        8 => {
+            gone(&one);
+            fs::create_dir(&one).expect("a folder");
+            rustix::fs::lsetxattr(&one, "user.overlay.opaque", b"y", XattrFlags::empty()).expect("an attribute");
+        }
+        9 => {
+            gone(&one);
+            let made = rustix::fs::mknodat(CWD, &one, FileType::CharacterDevice, Mode::empty(), 0);
+            made.expect("a whiteout");
+        }
+        10 => {
+            gone(&one);
+            let file = fs::File::create(&one).expect("a file");
+            std::os::unix::fs::FileExt::write_all_at(&file, b"far", 1 << 20).expect("a sparse file");
+            file.set_permissions(fs::Permissions::from_mode(0o4750)).expect("rights");
+        }
+        _ => {
+            gone(&one);
+            rustix::fs::mknodat(CWD, &one, FileType::Fifo, Mode::from_raw_mode(0o600), 0).expect("a fifo");
+        }
+    }
+}
+
+#[test]
+fn a_thousand_checkpoints_are_restored_as_they_were() {
+    let mut dice = Dice(0xc0ffee);
+    for round in 0..20 {
+        let world = World::new();
+        let mut expected = Vec::new();
+        for number in 0..50 {
+            (0..1 + dice.roll(6)).for_each(|_| change(&world.path("upper"), &mut dice, number));
+            let id = format!("chk_{number}");
+            let previous = (number > 0).then(|| format!("chk_{}", number - 1));
+            world.checkpoint(&id, previous.as_deref());
+            expected.push((id, described(&world.path("upper"))));
+        }
+        for (id, was) in expected {
+            assert_eq!(described(&world.restored(&id)), was, "round {round}, {id}");
+        }
+    }
+}
+
+// proves partly: SP-72 — in a workspace of 1 GB
+#[test]
+fn a_checkpoint_costs_what_changed_and_says_what_that_is() {
+    let world = World::new();
+    (0..200)
+        .for_each(|number| fs::write(world.path("upper").join(format!("f{number}")), vec![7; 10_000]).expect("a file"));
+    let first = world.checkpoint("chk_1", None);
+    fs::write(world.path("upper/f3"), "changed").expect("a file");
+    fs::remove_file(world.path("upper/f4")).expect("a file");
+    fs::write(world.path("upper/new"), "new").expect("a file");
+    let second = world.checkpoint("chk_2", Some("chk_1"));
+    assert!(first > 2_000_000 && second < 100_000, "{first} and {second} bytes");
+    let found = difference(&world.path("packs"), Some("chk_1"), "chk_2").expect("a difference");
+    let found: Vec<_> = found.into_iter().map(|(path, is)| format!("{path} {is:?}")).collect();
+    assert_eq!(found, ["f3 Changed", "f4 Removed", "new Added"]);
+}
+
+#[test]
+fn a_pack_that_was_not_finished_or_is_damaged_is_no_checkpoint() {
+    let world = World::new();
+    fs::write(world.path("upper/a"), "a").expect("a file");
+    drop(pack(&world.roots(), "chk_1", None, &BTreeSet::new()).expect("a pack that is not published"));
+    let refused = |id: &str| {
+        restore(&world.path("packs"), id, (&world.path("x"), &world.path("y")), None)
+            .expect_err("a refusal")
+            .to_string()
+    };
+    assert!(refused("chk_1").contains("is not there"));
+    assert!(refused("../../etc/passwd").contains("is not there"));
+    world.checkpoint("chk_1", None);
+    let whole = fs::read(world.path("packs/chk_1.pack")).expect("a pack");
+    for length in [0, 7, whole.len() / 2, whole.len() - 1] {
+        fs::write(world.path("packs/chk_1.pack"), &whole[..length]).expect("half a pack");
+        assert!(refused("chk_1").contains("damaged"), "{length} bytes");
+    }
+    // A list that leads out of the layer is not followed, whoever wrote it.
+    fs::create_dir(world.path("upper/d")).expect("a folder");
+    fs::write(world.path("upper/d/ab"), "x").expect("a file");
+    world.checkpoint("chk_2", None);
+    let mut forged = fs::read(world.path("packs/chk_2.pack")).expect("a pack");
+    let at = forged.windows(4).rposition(|part| part == b"d/ab").expect("the path");
+    forged[at..at + 4].copy_from_slice(b"../b");
+    fs::write(world.path("packs/chk_2.pack"), forged).expect("a forged pack");
+    assert!(refused("chk_2").contains("damaged"));
+}

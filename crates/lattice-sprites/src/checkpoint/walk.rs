@@ -9,7 +9,8 @@ use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat};
 use super::manifest::{Body, Entry, Layer, Manifest};
 
 /// Attributes of the overlay that mean nothing in another layer.
-const DROPPED: [&[u8]; 4] = [b"user.overlay.origin", b"user.overlay.impure", b"user.overlay.nlink", b"user.overlay.uuid"];
+const DROPPED: [&[u8]; 4] =
+    [b"user.overlay.origin", b"user.overlay.impure", b"user.overlay.nlink", b"user.overlay.uuid"];
 
 /// A layer that is being listed.
 pub(super) struct Walk<'a, F> {
@@ -35,7 +36,8 @@ where
     /// Lists a folder with everything below it.
     pub(super) fn folder(&mut self, folder: OwnedFd, path: Vec<u8>) -> io::Result<()> {
         let stat = rustix::fs::fstat(&folder)?;
-        let attributes = self.attributes(&stat, &path, || format!("/proc/self/fd/{}/.", folder.as_raw_fd()).into_bytes())?;
+        let attributes =
+            self.attributes(&stat, &path, || format!("/proc/self/fd/{}/.", folder.as_raw_fd()).into_bytes())?;
         let entry = entry(self.layer, path.clone(), &stat, attributes, Body::Folder);
         self.entries.push(entry);
         let mut names = Vec::new();
@@ -70,7 +72,11 @@ where
             FileType::CharacterDevice if stat.st_rdev == 0 => Body::Whiteout,
             FileType::RegularFile => Body::File(Vec::new()),
             // Sockets belong to processes, which no checkpoint holds; devices cannot be made inside.
-            FileType::Socket | FileType::CharacterDevice | FileType::BlockDevice | FileType::Directory | FileType::Unknown => {
+            FileType::Socket
+            | FileType::CharacterDevice
+            | FileType::BlockDevice
+            | FileType::Directory
+            | FileType::Unknown => {
                 return Ok(());
             }
         };

@@ -44,8 +44,7 @@ pub fn read_event(line: &[u8]) -> Result<(Event, Vec<Finding>), Vec<Finding>> {
         Err(error) => return Err(vec![Finding::new(Rule::NotJson, error.to_string())]),
     };
     let missing = KEYS.iter().filter(|key| !envelope.contains_key(**key));
-    let mut faults: Vec<_> =
-        missing.map(|key| Finding::new(Rule::MissingKey, format!("`{key}` is missing"))).collect();
+    let mut faults: Vec<_> = missing.map(|key| Finding::new(Rule::MissingKey, format!("`{key}` is missing"))).collect();
     if !faults.is_empty() {
         return Err(faults);
     }

@@ -27,7 +27,10 @@ enum Place {
     #[default]
     Working,
     /// A blocking request of this action was made when there were so many checkpoints.
-    Asked { action: String, checkpoints: usize },
+    Asked {
+        action: String,
+        checkpoints: usize,
+    },
     Waiting,
     Resumed,
 }
@@ -79,7 +82,8 @@ impl Rules {
             findings.extend(self.check_waiting(&waiting));
         }
         if event.kind == EventType::Error && self.checkpoints.is_empty() {
-            findings.push(Finding::new(Rule::ErrorWithoutCheckpoint, "a checkpoint before ERROR helps to look into it"));
+            findings
+                .push(Finding::new(Rule::ErrorWithoutCheckpoint, "a checkpoint before ERROR helps to look into it"));
         }
         self.place = match (&self.place, event.kind, request) {
             (Place::Waiting, ..) | (_, EventType::Waiting, _) => Place::Waiting,

@@ -132,7 +132,8 @@ fn requests_and_artifacts_have_their_form() {
         valid("ARTIFACT", with(&artifact, "kind", json!(kind)));
     }
     requires("ARTIFACT", &artifact, &["kind"]);
-    for (key, value) in [("ref", json!(null)), ("ref", json!(12)), ("url", json!("u")), ("metadata", json!({ "a": 1 }))] {
+    for (key, value) in [("ref", json!(null)), ("ref", json!(12)), ("url", json!("u")), ("metadata", json!({ "a": 1 }))]
+    {
         valid("ARTIFACT", with(&artifact, key, value));
     }
     valid("ARTIFACT", json!({ "kind": "file" }));
@@ -288,7 +289,8 @@ fn cut_into(lines: &mut Lines, bytes: &[u8], size: usize) -> Vec<(u64, Result<Ve
 // proves: SP-4
 #[test]
 fn lines_are_found_however_the_bytes_arrive() {
-    let stream = b"build output\nLATTICE_EVENT {\"a\":1}\r\n{\"no\":\"prefix\"}\n\xff\xfe\0LATTICE_EVENT x\n LATTICE_EVENT y\n\
+    let stream =
+        b"build output\nLATTICE_EVENT {\"a\":1}\r\n{\"no\":\"prefix\"}\n\xff\xfe\0LATTICE_EVENT x\n LATTICE_EVENT y\n\
         LATTICE_EVENT{}\nsee LATTICE_EVENT {}\n\nLATTICE_EVENT \nLATTICE_EVENT last";
     let expected = [(2, Ok(b"{\"a\":1}".to_vec())), (9, Ok(b"".to_vec())), (10, Ok(b"last".to_vec()))];
     for size in 1..=stream.len() {
@@ -367,10 +369,7 @@ fn an_answer_is_checked_against_what_was_asked_for() {
     assert_eq!(problems(json!({ "approved": "yes", "comments": [] })), ["`approved` must be boolean"]);
     assert_eq!(problems(json!({ "approved": true, "comments": [1] })), ["`comments` must be array<string>"]);
     assert_eq!(problems(json!({ "approved": true })), ["`comments` (array<string>) is missing"]);
-    assert_eq!(
-        problems(json!({ "approved": true, "comments": [], "more": 1 })),
-        ["`more` was not asked for"]
-    );
+    assert_eq!(problems(json!({ "approved": true, "comments": [], "more": 1 })), ["`more` was not asked for"]);
     assert!(check_inputs(&[], &Map::new()).is_empty(), "nothing was asked for");
 }
 

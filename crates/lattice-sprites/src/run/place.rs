@@ -106,7 +106,14 @@ impl SpritePlace {
             return Ok(());
         }
         let making = self.all.join("base").join(format!(".{commit}.{}", std::process::id()));
-        for folder in [&self.all, &self.all.join("base"), &making, &making.join("tree"), &making.join("root"), &making.join("home")] {
+        for folder in [
+            &self.all,
+            &self.all.join("base"),
+            &making,
+            &making.join("tree"),
+            &making.join("root"),
+            &making.join("home"),
+        ] {
             self.folder(folder)?;
         }
         let mut spec = self.spec(workspace::base_command(commit));
@@ -116,7 +123,9 @@ impl SpritePlace {
         let made = Sandbox::run(&self.program, &spec, 1 << 20);
         made.map_err(|source| PlaceError::Base { commit: commit.short(), source })?;
         // Whoever is first wins; a second checkout of the same commit is the same.
-        rename(&making.join("tree"), &base).or_else(|error| if base.exists() { Ok(()) } else { Err(error) }).map_err(at(&base))?;
+        rename(&making.join("tree"), &base)
+            .or_else(|error| if base.exists() { Ok(()) } else { Err(error) })
+            .map_err(at(&base))?;
         fs::remove_dir_all(&making).map_err(at(&making))
     }
 
@@ -134,14 +143,19 @@ impl SpritePlace {
             environment: environment(),
             host_id: self.owner,
             limits: Limits::default(),
-            probe: Probe { secret: self.repository.join("lattice").join("sprites.db"), repository: self.repository.join("HEAD") },
+            probe: Probe {
+                secret: self.repository.join("lattice").join("sprites.db"),
+                repository: self.repository.join("HEAD"),
+                port: 0,
+            },
             omit: self.omit.clone(),
         }
     }
 
     /// The sandbox of the agent itself.
     pub fn agent(&self, commit: Oid, command: Vec<String>) -> Result<Spec, PlaceError> {
-        let [workspace, home] = [self.overlay("upper", &self.base(commit))?, self.overlay("home", &self.own.join("empty"))?];
+        let [workspace, home] =
+            [self.overlay("upper", &self.base(commit))?, self.overlay("home", &self.own.join("empty"))?];
         let mut spec = self.spec(command);
         spec.binds.push(Bind { from: self.program.clone(), to: "/run/lattice/lattice".into() });
         Ok(Spec { workspace, home, mail: Some(self.mail()), checkpoints: Some(self.packs()), ..spec })
@@ -149,7 +163,8 @@ impl SpritePlace {
 
     /// A sandbox over what the agent left, for a command of ours.
     pub fn after(&self, commit: Oid, command: Vec<String>) -> Result<Spec, PlaceError> {
-        let [workspace, home] = [self.overlay("upper", &self.base(commit))?, self.overlay("home", &self.own.join("empty"))?];
+        let [workspace, home] =
+            [self.overlay("upper", &self.base(commit))?, self.overlay("home", &self.own.join("empty"))?];
         Ok(Spec { workspace, home, ..self.spec(command) })
     }
 
@@ -163,7 +178,8 @@ impl SpritePlace {
 
     /// Puts the layers of a checkpoint in the place of those that are there.
     pub fn restore(&self, id: &str) -> Result<(), crate::checkpoint::RestoreError> {
-        let wrong = |path: &Path, source| crate::checkpoint::RestoreError::Io { path: path.display().to_string(), source };
+        let wrong =
+            |path: &Path, source| crate::checkpoint::RestoreError::Io { path: path.display().to_string(), source };
         let fresh = self.own.join("restoring");
         remove_all(&fresh).map_err(|source| wrong(&fresh, source))?;
         let (upper, home) = (fresh.join("upper"), fresh.join("home"));

@@ -49,9 +49,7 @@ pub fn verdict(ending: &Ending) -> (Verdict, String) {
         Ending { error: Some(message), .. } => (Verdict::Failed, message.clone()),
         Ending { completed: Some((true, summary)), .. } => (Verdict::Completed, summary.clone()),
         Ending { completed: Some((false, summary)), .. } => (Verdict::Failed, summary.clone()),
-        Ending { code: Some(0), .. } => {
-            (Verdict::Completed, "ended with exit code 0 and without COMPLETED".to_owned())
-        }
+        Ending { code: Some(0), .. } => (Verdict::Completed, "ended with exit code 0 and without COMPLETED".to_owned()),
         Ending { .. } => (Verdict::Failed, exit),
     }
 }

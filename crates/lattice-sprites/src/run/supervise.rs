@@ -4,9 +4,9 @@ use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, Read, Write as _};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
-use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -93,8 +93,7 @@ struct Watch<'a, 'w> {
 pub fn supervise(job: &Job<'_>, store: &mut Store, watcher: &mut dyn Watcher) -> Result<(Verdict, String), RunError> {
     let key = job.sprite.key;
     let session = store.begin_session(key, job.resumed_from.as_deref(), &watcher.now())?;
-    let identity =
-        Identity { sprite_id: job.sprite.name.clone(), work_item_id: job.sprite.work_item_id.clone() };
+    let identity = Identity { sprite_id: job.sprite.name.clone(), work_item_id: job.sprite.work_item_id.clone() };
     let (mut recorder, effects) = Recorder::open(store, key, session, identity, &job.place.outbox())?;
     let known = store.checkpoints(key)?;
     for row in &known {
@@ -312,7 +311,8 @@ pub fn recover(place: &SpritePlace, sprite: &Sprite, store: &mut Store, now: &st
 
 /// Ends the process that watches a sprite, and with it everything in the sandbox.
 pub fn stop(sprite: &Sprite) -> io::Result<()> {
-    let Some(process) = supervisor(sprite).and_then(|process| rustix::process::Pid::from_raw(process.cast_signed())) else {
+    let Some(process) = supervisor(sprite).and_then(|process| rustix::process::Pid::from_raw(process.cast_signed()))
+    else {
         return Ok(());
     };
     rustix::process::kill_process(process, rustix::process::Signal::KILL)?;

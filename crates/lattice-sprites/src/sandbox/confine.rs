@@ -18,12 +18,10 @@ use super::sys;
 const WRITABLE: [&str; 5] = ["/workspace", "/home/agent", "/tmp", "/dev/shm", "/dev/pts"];
 
 /// Devices that everyone may write to.
-const DEVICES: [&str; 6] =
-    ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty"];
+const DEVICES: [&str; 6] = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty"];
 
 /// What it may read and run.
-const READABLE: [&str; 9] =
-    ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/etc", "/run", "/proc"];
+const READABLE: [&str; 9] = ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/etc", "/run", "/proc"];
 
 /// Gives up, in this order, everything that is not needed.
 pub(super) fn confine(spec: &Spec) -> Result<(), Refusal> {

@@ -1,6 +1,7 @@
 //! A sandbox from outside: started, told what to do, heard.
 
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpListener;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::{Child, ChildStderr, ChildStdout};
@@ -44,13 +45,17 @@ pub struct Reports(BufReader<UnixStream>);
 impl Sandbox {
     /// Makes a sandbox and waits until its command runs.
     pub fn start(program: &Path, spec: &Spec) -> Result<Started, SandboxError> {
+        // A service of the host for a canary to look for.
+        let service = TcpListener::bind(("127.0.0.1", 0))?;
+        let mut spec = spec.clone();
+        spec.probe.port = service.local_addr()?.port();
         let launched = process::launch(program)?;
         let mut child = launched.child;
         let (Some(stdout), Some(stderr)) = (child.stdout.take(), child.stderr.take()) else {
             return Err(io::Error::other("the launcher has no output").into());
         };
         let mut sandbox = Self { child, control: launched.control };
-        sandbox.send(spec)?;
+        sandbox.send(&spec)?;
         let mut reports = Reports(BufReader::new(sandbox.control.try_clone()?));
         match reports.next() {
             Some(Report::Started) => Ok(Started { sandbox, reports, stdout, stderr }),
@@ -150,13 +155,17 @@ impl SandboxError {
                 "this system restricts user namespaces: sysctl kernel.apparmor_restrict_unprivileged_userns=0, or \
                  install an AppArmor profile for lattice"
             }
-            (Stage::Proc, _) => "in Docker: --security-opt systempaths=unconfined; in podman: --security-opt unmask=ALL",
+            (Stage::Proc, _) => {
+                "in Docker: --security-opt systempaths=unconfined; in podman: --security-opt unmask=ALL"
+            }
             (Stage::Overlay, libc::EINVAL) => {
                 "sprites cannot lie on an overlay such as a container's root: put the repository on a volume"
             }
             (Stage::Overlay, _) => "an overlay as an ordinary user needs Linux 5.11 or later",
             (Stage::Landlock, _) => "Landlock must be among the kernel's security modules (boot parameter lsm=)",
-            (Stage::Command, libc::ENOENT) => "the sandbox sees /usr and the folder of the program itself; is it installed?",
+            (Stage::Command, libc::ENOENT) => {
+                "the sandbox sees /usr and the folder of the program itself; is it installed?"
+            }
             (
                 Stage::Namespaces
                 | Stage::Ids

@@ -86,12 +86,7 @@ fn roots(layers: Layers) -> Option<Roots> {
 }
 
 /// Freezes everything, writes a checkpoint, and lets everything go on.
-fn take(
-    roots: &Option<Roots>,
-    id: &str,
-    previous: Option<&str>,
-    missed: &mut Vec<(libc::pid_t, Change)>,
-) -> Report {
+fn take(roots: &Option<Roots>, id: &str, previous: Option<&str>, missed: &mut Vec<(libc::pid_t, Change)>) -> Report {
     let failed = |detail: String| Report::CheckpointFailed { id: id.to_owned(), detail };
     let Some(roots) = roots else { return failed("this sandbox has no layer of its own".to_owned()) };
     let began = Instant::now();
@@ -108,10 +103,7 @@ fn take(
 }
 
 /// Collects processes that ended; how the agent did, once it has.
-fn collect(
-    agent: libc::pid_t,
-    missed: &mut Vec<(libc::pid_t, Change)>,
-) -> Option<(Option<i32>, Option<i32>)> {
+fn collect(agent: libc::pid_t, missed: &mut Vec<(libc::pid_t, Change)>) -> Option<(Option<i32>, Option<i32>)> {
     let mut ended = None;
     while let Some((process, change)) = missed.pop().or_else(|| sys::wait(-1, Patience::JustLook)) {
         match change {
@@ -142,8 +134,7 @@ enum Next {
 fn next(signals: &OwnedFd, control: &mut Control) -> Next {
     if control.reader.buffer().is_empty() {
         let stream = control.reader.get_ref();
-        let mut polled =
-            [PollFd::new(signals, PollFlags::IN), PollFd::from_borrowed_fd(stream.as_fd(), PollFlags::IN)];
+        let mut polled = [PollFd::new(signals, PollFlags::IN), PollFd::from_borrowed_fd(stream.as_fd(), PollFlags::IN)];
         match rustix::event::poll(&mut polled, None) {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(_) => return Next::Gone,

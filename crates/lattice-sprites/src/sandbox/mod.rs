@@ -17,8 +17,8 @@ mod sys;
 
 pub use handle::{Reports, Sandbox, SandboxError, Started};
 pub use launcher::main as launcher_main;
-pub(crate) use sys::{child_signals, hand_over};
 pub use spec::{Bind, Layer, Limits, Order, Probe, Report, Spec, Stage, Tree};
+pub(crate) use sys::{child_signals, hand_over};
 
 /// The first argument of the program when it is started as a launcher.
 pub const LAUNCHER: &str = "__sandbox";

@@ -108,12 +108,9 @@ impl OpenTree {
         let names = |places: &[OwnedFd]| places.iter().map(name).collect::<Vec<_>>().join(":");
         let options = match self {
             Self::Plain(place) => return bind(place.as_fd(), target, WRITABLE),
-            Self::Overlay { lower, upper, work } => format!(
-                "lowerdir={},upperdir={},workdir={},userxattr,volatile",
-                names(lower),
-                name(upper),
-                name(work)
-            ),
+            Self::Overlay { lower, upper, work } => {
+                format!("lowerdir={},upperdir={},workdir={},userxattr,volatile", names(lower), name(upper), name(work))
+            }
             Self::View { lower } => format!("lowerdir={},userxattr", names(lower)),
         };
         let options = std::ffi::CString::new(options).map_err(io::Error::from).at(Stage::Overlay, target)?;

@@ -71,6 +71,8 @@ pub struct Probe {
     pub secret: PathBuf,
     /// The repository that the sprite works for.
     pub repository: PathBuf,
+    /// A port of the host on which someone listens while the sandbox is made.
+    pub port: u16,
 }
 
 /// One layer of isolation.
@@ -79,7 +81,6 @@ pub struct Probe {
 pub enum Layer {
     Network,
     Root,
-    Processes,
     Ipc,
     Landlock,
     Seccomp,
@@ -107,11 +108,26 @@ pub enum Report {
     /// The command runs in a sandbox whose canaries found nothing.
     Started,
     /// There is no sandbox; nothing was run.
-    Refused { stage: Stage, detail: String, errno: i32 },
-    Checkpointed { id: String, files: u64, bytes: u64, pause_us: u64 },
-    CheckpointFailed { id: String, detail: String },
+    Refused {
+        stage: Stage,
+        detail: String,
+        errno: i32,
+    },
+    Checkpointed {
+        id: String,
+        files: u64,
+        bytes: u64,
+        pause_us: u64,
+    },
+    CheckpointFailed {
+        id: String,
+        detail: String,
+    },
     /// The command ended, and every process that it left with it.
-    Exited { code: Option<i32>, signal: Option<i32> },
+    Exited {
+        code: Option<i32>,
+        signal: Option<i32>,
+    },
 }
 
 /// The steps of making a sandbox, for a refusal that can be understood.

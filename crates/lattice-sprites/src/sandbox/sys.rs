@@ -91,14 +91,11 @@ pub(super) fn prctl(option: c_int, argument: c_ulong) -> io::Result<c_int> {
 
 /// Installs a filter of system calls for this process and all that it starts.
 pub(super) fn install_filter(filter: &[libc::sock_filter]) -> io::Result<()> {
-    let program = libc::sock_fprog {
-        len: u16::try_from(filter.len()).unwrap_or(u16::MAX),
-        filter: filter.as_ptr().cast_mut(),
-    };
+    let program =
+        libc::sock_fprog { len: u16::try_from(filter.len()).unwrap_or(u16::MAX), filter: filter.as_ptr().cast_mut() };
     // SAFETY: the kernel copies the program during the call and does not write to it.
-    let result = unsafe {
-        libc::syscall(libc::SYS_seccomp, libc::SECCOMP_SET_MODE_FILTER, 0 as c_ulong, &raw const program)
-    };
+    let result =
+        unsafe { libc::syscall(libc::SYS_seccomp, libc::SECCOMP_SET_MODE_FILTER, 0 as c_ulong, &raw const program) };
     check_long(result).map(drop)
 }
 

@@ -50,8 +50,8 @@ impl Store {
         let mut events = Vec::new();
         for row in rows {
             let (seq, source, json) = row?;
-            let envelope = serde_json::from_str(&json)
-                .map_err(|error| StoreError::Damaged(format!("event {seq}: {error}")))?;
+            let envelope =
+                serde_json::from_str(&json).map_err(|error| StoreError::Damaged(format!("event {seq}: {error}")))?;
             events.push(EventRow { seq, source, envelope });
         }
         Ok(events)

@@ -12,9 +12,15 @@ use crate::protocol::{Event, EventKey, EventType, Finding, Lines, Rule};
 #[derive(Debug, Clone, PartialEq)]
 pub enum Effect {
     /// A new event, for people to see.
-    Seen { seq: u64, event: Event },
+    Seen {
+        seq: u64,
+        event: Event,
+    },
     /// An event that the outbox has: it takes effect.
-    Counts { seq: u64, event: Event },
+    Counts {
+        seq: u64,
+        event: Event,
+    },
     Found(Placed),
 }
 
@@ -211,7 +217,8 @@ fn recall(store: &Store, session: SessionKey, merger: &mut Merger) -> Result<(),
     )?;
     let mut rows = statement.query([session.0])?;
     while let Some(row) = rows.next()? {
-        let side = if row.get_ref(0)?.as_str().is_ok_and(|side| side == "stdout") { Side::Stdout } else { Side::Outbox };
+        let side =
+            if row.get_ref(0)?.as_str().is_ok_and(|side| side == "stdout") { Side::Stdout } else { Side::Outbox };
         merger.recall(side, EventKey(row.get(1)?), row.get(2)?);
     }
     Ok(())

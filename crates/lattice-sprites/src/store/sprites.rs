@@ -67,15 +67,8 @@ pub struct CheckpointRow {
 }
 
 impl SpriteState {
-    pub const ALL: [Self; 7] = [
-        Self::Queued,
-        Self::Running,
-        Self::Waiting,
-        Self::Completed,
-        Self::Failed,
-        Self::Stopped,
-        Self::Interrupted,
-    ];
+    pub const ALL: [Self; 7] =
+        [Self::Queued, Self::Running, Self::Waiting, Self::Completed, Self::Failed, Self::Stopped, Self::Interrupted];
 
     pub fn as_str(self) -> &'static str {
         match self {

@@ -187,9 +187,11 @@ fn each_side_alone_is_reported_if_both_were_read_to_their_ends() {
     recorder.finish(&mut store, Ending::ReadToItsEnd, AT).expect("the session ends");
     let expected: Vec<_> = (0..10_000).map(|number| format!("m{number}")).collect();
     assert!(world.messages(&store) == expected, "all are there, in order");
-    let details: Vec<_> = store.violations(world.sprite).expect("violations").into_iter().map(|row| row.detail).collect();
+    let details: Vec<_> =
+        store.violations(world.sprite).expect("violations").into_iter().map(|row| row.detail).collect();
     assert_eq!(details, ["the event is missing in the outbox", "the event is missing on stdout"]);
-    let sources: Vec<_> = store.events(world.sprite, 0, u64::MAX).expect("events").into_iter().map(|row| row.source).collect();
+    let sources: Vec<_> =
+        store.events(world.sprite, 0, u64::MAX).expect("events").into_iter().map(|row| row.source).collect();
     assert_eq!((sources[0].as_str(), sources[5000].as_str(), sources[9999].as_str()), ("stdout", "both", "outbox"));
 }
 
@@ -233,7 +235,10 @@ fn the_database_itself_refuses_to_change_events() {
     let (mut store, mut recorder, _) = world.open();
     recorder.outbox(&mut store, AT).expect("read");
     for statement in ["UPDATE events SET json = '{}'", "DELETE FROM events", "DELETE FROM violations"] {
-        store.db.execute("INSERT INTO violations (sprite, rule, weight, detail, at) VALUES (1, 'r', 'w', 'd', 'a')", []).expect("added");
+        store
+            .db
+            .execute("INSERT INTO violations (sprite, rule, weight, detail, at) VALUES (1, 'r', 'w', 'd', 'a')", [])
+            .expect("added");
         let refused = store.db.execute(statement, []).expect_err("a refusal").to_string();
         assert!(refused.contains("append-only"), "{statement}: {refused}");
     }

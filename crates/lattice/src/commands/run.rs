@@ -164,8 +164,7 @@ pub(crate) fn follow_to_end(
     };
     for remote in &landing.remotes {
         let detail = format!("the agent made the remote `{remote}`; nothing uses it");
-        let finding =
-            lattice_sprites::protocol::Finding::new(lattice_sprites::protocol::Rule::RemoteEdited, detail);
+        let finding = lattice_sprites::protocol::Finding::new(lattice_sprites::protocol::Rule::RemoteEdited, detail);
         store.add_finding(sprite.key, finding, now.as_str())?;
     }
     let sprite = store.sprite(&sprite.name)?;
@@ -270,7 +269,8 @@ fn start(snapshot: &Snapshot, named: Option<&BranchName>) -> Result<Start, Failu
 }
 
 pub(crate) fn place(app: &App, common: &Path, name: &str) -> Result<SpritePlace, Failure> {
-    let program = app.program().map_err(|error| Failure::new("io", format!("this program cannot be found: {error}")))?;
+    let program =
+        app.program().map_err(|error| Failure::new("io", format!("this program cannot be found: {error}")))?;
     let mut place = SpritePlace::new(common, &program, name);
     if cfg!(debug_assertions) {
         // Tests leave layers out, to see that a refusal or a failure comes from that layer and nothing else.

@@ -33,7 +33,6 @@ mod reparent;
 mod repositories;
 mod restack;
 mod retention;
-mod sprite;
 mod tour;
 mod track;
 mod undo;

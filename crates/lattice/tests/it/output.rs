@@ -18,7 +18,7 @@ fn shell(repo: &TestRepo, text: &str, args: &[&str]) -> Output {
 
 /// Checks a document against the schema that it names, and gives the command that it names.
 #[track_caller]
-pub(super) fn validated(repo: &TestRepo, document: &Value) -> String {
+fn validated(repo: &TestRepo, document: &Value) -> String {
     let name = document["schema"].as_str().unwrap_or_default();
     let command = name.strip_prefix("lattice.").and_then(|name| name.strip_suffix("/v1"));
     let command = command.unwrap_or_else(|| panic!("no name of a schema: {document:#}"));
@@ -105,8 +105,22 @@ fn every_command_prints_one_document_that_its_schema_describes() {
     let demo = shell(&repo, "unset LATTICE_SEED; exec \"$0\" \"$@\"", &["demo", "--json", "--dir", "../demo"]);
     untested.remove(&validated(&repo, &demo.json()));
     let untested: Vec<_> = untested.iter().map(String::as_str).collect();
-    let elsewhere =
-        ["abort", "continue", "explain", "ops-show", "sprite-artifacts", "sprite-events", "sprite-ingest", "sprite-show"];
+    let elsewhere = [
+        "abort",
+        "checkpoint",
+        "continue",
+        "explain",
+        "ops-show",
+        "resume",
+        "run",
+        "sprite-artifacts",
+        "sprite-diff",
+        "sprite-events",
+        "sprite-ingest",
+        "sprite-logs",
+        "sprite-manage",
+        "sprite-show",
+    ];
     assert_eq!(untested, elsewhere, "every schema has a document here or in another test");
 }
 
@@ -178,8 +192,11 @@ fn help_shows_the_options_and_unknown_ones_are_usage_errors() {
         "apply",
         "config",
         "explain",
+        "run",
+        "resume",
         "sprite",
         "emit",
+        "checkpoint",
         "completion",
         "man",
         "schema",

@@ -50,12 +50,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Reply, Failure> {
             (_, None, Some(seq)) => format!(" (event {seq})"),
             (Some(_) | None, ..) => String::new(),
         };
-        text.push_str(&format!(
-            "{} {}: {}{place}\n",
-            violation.weight,
-            violation.rule,
-            printable(&violation.detail)
-        ));
+        text.push_str(&format!("{} {}: {}{place}\n", violation.weight, violation.rule, printable(&violation.detail)));
     }
     Ok(Reply::new(SpriteIngestDocument { events, violations }, text))
 }

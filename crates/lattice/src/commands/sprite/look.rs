@@ -30,7 +30,11 @@ pub(super) fn list(app: &App) -> Result<Reply, Failure> {
     };
     let text: String = sprites.iter().map(line).collect();
     let reply = Reply::new(SpriteListDocument { sprites }, text.clone());
-    Ok(if text.is_empty() { reply.note("there are no sprites yet; lattice run \"TEXT\" -- CMD starts one") } else { reply })
+    Ok(if text.is_empty() {
+        reply.note("there are no sprites yet; lattice run \"TEXT\" -- CMD starts one")
+    } else {
+        reply
+    })
 }
 
 pub(super) fn show(app: &App, id: &str) -> Result<Reply, Failure> {
@@ -135,10 +139,12 @@ pub(super) fn diff(app: &App, id: &str, since: Option<&str>) -> Result<Reply, Fa
     let (_, sprite) = find(app, id)?;
     let place = super::super::run::place(app, &app.engine()?.repository().common_dir, &sprite.name)?;
     let checkpoint = sprite.checkpoint.ok_or_else(|| {
-        Failure::new("no-checkpoint", format!("`{id}` has no checkpoint")).hint(format!("lattice sprite checkpoint {id}"))
+        Failure::new("no-checkpoint", format!("`{id}` has no checkpoint"))
+            .hint(format!("lattice sprite checkpoint {id}"))
     })?;
-    let files = lattice_sprites::checkpoint::difference(&place.packs(), since, &checkpoint)
-        .map_err(|error| Failure::new("no-such-checkpoint", error.to_string()).hint(format!("lattice sprite show {id}")))?;
+    let files = lattice_sprites::checkpoint::difference(&place.packs(), since, &checkpoint).map_err(|error| {
+        Failure::new("no-such-checkpoint", error.to_string()).hint(format!("lattice sprite show {id}"))
+    })?;
     let word = |difference| match difference {
         Difference::Added => "added",
         Difference::Changed => "changed",

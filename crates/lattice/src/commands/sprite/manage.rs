@@ -2,7 +2,9 @@
 
 use lattice_engine::Outcome;
 use lattice_model::id::Oid;
-use lattice_sprites::run::{Collect, Happening, SpritePlace, Verdict, next, recover, stop as stop_supervisor, supervisor};
+use lattice_sprites::run::{
+    Collect, Happening, SpritePlace, Verdict, next, recover, stop as stop_supervisor, supervisor,
+};
 use lattice_sprites::store::{Sprite, SpriteState, Store};
 
 use super::Unlanded;
@@ -16,7 +18,10 @@ use crate::output::Reply;
 pub(super) fn checkpoint(app: &App, id: &str) -> Result<Reply, Failure> {
     let (_, sprite) = find(app, id)?;
     if supervisor(&sprite).is_none() {
-        return Err(Failure::new("not-running", format!("`{id}` does not run; its files are as its last checkpoint or its end left them")));
+        return Err(Failure::new(
+            "not-running",
+            format!("`{id}` does not run; its files are as its last checkpoint or its end left them"),
+        ));
     }
     run::asked(&place(app, &sprite)?.mail())
 }
@@ -55,7 +60,9 @@ pub(super) fn destroy(app: &App, id: &str, unlanded: Unlanded) -> Result<Reply, 
         let landing = run::land_work(app, &store, (&place, &sprite), Collect::Everything)?;
         branches = landing.branches.iter().map(|landed| landed.branch.to_string()).collect();
     }
-    place.destroy().map_err(|error| Failure::new("io", format!("the files of `{id}` could not be removed: {error}")))?;
+    place
+        .destroy()
+        .map_err(|error| Failure::new("io", format!("the files of `{id}` could not be removed: {error}")))?;
     let base = Oid::new(&sprite.base).map_err(|error| Failure::new("store", error.to_string()))?;
     if let Outcome::Gated(bundle) = app.later().engine()?.for_sprite(id).release_base(id, base)? {
         return Err(bundle.into());

@@ -105,7 +105,9 @@ pub(crate) fn run(app: &App, arguments: &Arguments) -> Result<Reply, Failure> {
         SpriteCommand::Checkpoint { id } => manage::checkpoint(app, id),
         SpriteCommand::Restore { id, checkpoint } => manage::restore(app, id, checkpoint),
         SpriteCommand::Stop { id } => manage::stop(app, id),
-        SpriteCommand::Destroy { id, force } => manage::destroy(app, id, if *force { Unlanded::Drop } else { Unlanded::Refuse }),
+        SpriteCommand::Destroy { id, force } => {
+            manage::destroy(app, id, if *force { Unlanded::Drop } else { Unlanded::Refuse })
+        }
         SpriteCommand::Ingest(arguments) => ingest::run(arguments),
     }
 }

@@ -85,7 +85,8 @@ fn an_event_that_lattice_would_refuse_is_not_emitted() {
     assert!(out.stderr.contains("LATTICE_SPRITE_ID is not set"), "{}", out.snapshot());
     assert!(!workspace(&repo).exists(), "nothing was written");
     std::fs::create_dir_all(workspace(&repo).join(".lattice")).expect("a folder");
-    std::os::unix::fs::symlink(repo.dir().join("stolen"), workspace(&repo).join(".lattice/outbox.jsonl")).expect("a link");
+    std::os::unix::fs::symlink(repo.dir().join("stolen"), workspace(&repo).join(".lattice/outbox.jsonl"))
+        .expect("a link");
     emit(&repo).args(["info", "m"]).fails(1);
     assert!(!repo.dir().join("stolen").exists(), "a link is not followed");
 }
@@ -116,7 +117,7 @@ fn ingest(repo: &TestRepo, stdout: Option<&str>, outbox: Option<&str>) -> Value 
         }
     }
     let document = call.json();
-    super::super::output::validated(repo, &document);
+    crate::validated(repo, &document);
     document
 }
 
@@ -184,7 +185,8 @@ fn scripts_that_follow_the_document_literally_are_understood() {
         assert!(ran.status.success(), "{program}: {}", String::from_utf8_lossy(&ran.stderr));
         let document = ingest(&repo, Some(&String::from_utf8_lossy(&ran.stdout)), Some(&outbox(&repo)));
         assert_eq!(rules(&document), [""; 0], "{program}: {document:#}");
-        let kinds: Vec<_> = document["events"].as_array().expect("events").iter().map(|event| &event["event_type"]).collect();
+        let kinds: Vec<_> =
+            document["events"].as_array().expect("events").iter().map(|event| &event["event_type"]).collect();
         assert_eq!(kinds, ["PHASE_STARTED", "INFO", "PHASE_FINISHED", "COMPLETED"], "{program}");
     }
 }

@@ -1,3 +1,0 @@
-//! Tests of sprites through the built program.
-
-mod protocol;

@@ -1,0 +1,216 @@
+//! Attacks from inside a sandbox. Each has its control: the same script gets through without the layer that stops it.
+
+use std::net::TcpListener;
+use std::os::linux::net::SocketAddrExt as _;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::{SocketAddr, UnixListener};
+
+use lattice_testkit::TestRepo;
+use serde_json::json;
+
+use crate::{agent, lattice, log, look, rules};
+
+/// A script that ends with success if it got where it must not get.
+struct Attack {
+    name: &'static str,
+    /// The layers that stop it.
+    layers: &'static str,
+    script: &'static str,
+}
+
+const ATTACKS: [Attack; 22] = [
+    Attack { name: "loopback service of the host", layers: "network", script: "exec 3<>/dev/tcp/127.0.0.1/$PORT" },
+    Attack {
+        name: "http request",
+        layers: "network",
+        script: r#"exec 3<>/dev/tcp/127.0.0.1/$PORT; printf 'GET / HTTP/1.0\r\n\r\n' >&3"#,
+    },
+    Attack {
+        name: "git push by http",
+        layers: "network",
+        script: "timeout 2 git ls-remote http://127.0.0.1:$PORT/x 2>&1 | grep -qi 'empty reply\\|unable to access.*52'; test ${PIPESTATUS[0]} = 124 || timeout 1 bash -c \"exec 3<>/dev/tcp/127.0.0.1/$PORT\"",
+    },
+    Attack {
+        name: "abstract socket of the host",
+        layers: "network,landlock",
+        script: r#"perl -MSocket -e 'socket(S,AF_UNIX,SOCK_STREAM,0); connect(S, pack("S",1)."\0$ENV{ABSTRACT}") or exit 1'"#,
+    },
+    Attack { name: "route to the outside", layers: "network", script: "test $(wc -l < /proc/net/route) -gt 1" },
+    Attack { name: "planted secret", layers: "root,landlock", script: "cat $SECRET || cat /host$SECRET" },
+    Attack {
+        name: "push by path",
+        layers: "root,landlock",
+        script: "git push -q $BARE HEAD:refs/heads/x$RANDOM || git push -q /host$BARE HEAD:refs/heads/x$RANDOM",
+    },
+    Attack {
+        name: "push by file url",
+        layers: "root,landlock",
+        script: "git push -q file://$BARE HEAD:refs/heads/y || git push -q file:///host$BARE HEAD:refs/heads/y$RANDOM",
+    },
+    Attack {
+        name: "the host's repository",
+        layers: "root,landlock",
+        script: "cat $REPO/.git/HEAD || cat /host$REPO/.git/HEAD",
+    },
+    Attack { name: "vsock", layers: "seccomp", script: r#"perl -e 'socket(S,40,1,0) or exit 1'"# },
+    Attack {
+        name: "trace another process",
+        layers: "seccomp",
+        script: r#"sleep 9 & perl -e 'exit(syscall(101,16,$ARGV[0]+0,0,0)==0 ? 0 : 1)' $!"#,
+    },
+    Attack {
+        name: "kernel keyring",
+        layers: "seccomp",
+        script: r#"perl -e '$t="user";$d="k";$p="v"; exit(syscall(248,$t,$d,$p,1,-3)>0 ? 0 : 1)'"#,
+    },
+    Attack { name: "nested user namespace", layers: "seccomp,nested-namespaces", script: "unshare --user true" },
+    Attack {
+        name: "mount in a nested namespace",
+        layers: "seccomp,nested-namespaces,landlock",
+        script: "unshare --user --map-root-user --mount mount -t tmpfs x /tmp",
+    },
+    Attack { name: "survive the end of memory", layers: "landlock", script: "echo 0 > /proc/self/oom_score_adj" },
+    Attack { name: "write beside the workspace", layers: "landlock", script: "echo x > /run/x" },
+    Attack { name: "signal the first process", layers: "landlock", script: "kill -0 1" },
+    Attack { name: "write what was delivered", layers: "read-only-mail", script: "echo x > .lattice/context/task.md" },
+    Attack {
+        name: "rewrite the skill",
+        layers: "read-only-mail",
+        script: "echo x > .lattice/skills/protocol/SKILL.md",
+    },
+    Attack {
+        name: "move the outbox away",
+        layers: "read-only-mail",
+        script: "mv .lattice/outbox.jsonl .lattice/o && mv .lattice/o .lattice/outbox.jsonl",
+    },
+    Attack {
+        name: "outbox as a link",
+        layers: "read-only-mail",
+        script: "cp .lattice/outbox.jsonl /tmp/o; ln -sf /etc/passwd .lattice/outbox.jsonl && rm .lattice/outbox.jsonl && cp /tmp/o .lattice/outbox.jsonl",
+    },
+    Attack {
+        name: "a file without end",
+        layers: "limits",
+        script: "truncate -s 9G /workspace/huge && rm /workspace/huge",
+    },
+];
+
+/// Runs attacks in one sandbox that lacks `omitted`, and gives the names of those that got through.
+fn succeeding(repo: &TestRepo, name: &str, attacks: &[&Attack], omitted: &str, variables: &str) -> Vec<String> {
+    let mut script =
+        format!("{variables}\ngit config --global --add safe.directory \"*\"\ngit commit --quiet --allow-empty -m x\n");
+    for attack in attacks {
+        let quoted = attack.script.replace('\'', "'\\''");
+        script.push_str(&format!("if bash -c '{quoted}' >/dev/null 2>&1; then echo \"GOT {}\"; fi\n", attack.name));
+    }
+    let run = lattice(repo).args(["run", "x", "--name", name, "--", "bash", "-c", &script]);
+    let out = run.env("LATTICE_SANDBOX_OMIT", omitted).run();
+    assert_eq!(out.code, Some(0), "{}\n{}", out.snapshot(), log(repo, name));
+    log(repo, name).lines().filter_map(|line| line.strip_prefix("GOT ").map(str::to_owned)).collect()
+}
+
+// proves: SP-95
+// proves partly: SP-29, SP-97 — that each attempt is reported
+#[test]
+fn no_attack_gets_through_and_each_does_without_the_layer_that_stops_it() {
+    let repo = TestRepo::draw("main*");
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = listener.local_addr().expect("an address").port();
+    let abstract_name = format!("lattice-test-{port}");
+    let address = SocketAddr::from_abstract_name(&abstract_name).expect("a name");
+    let _abstract = UnixListener::bind_addr(&address).expect("a socket");
+    let secret = repo.dir().join("../secret");
+    std::fs::write(&secret, "secret").expect("a file");
+    std::fs::set_permissions(repo.dir().join(".."), PermissionsExt::from_mode(0o755)).expect("an open folder");
+    let bare = repo.dir().join("../bare.git");
+    repo.git(&["init", "--quiet", "--bare", bare.to_str().expect("text")]);
+    assert!(std::process::Command::new("chmod").args(["-R", "a+rwX"]).arg(&bare).status().expect("chmod").success());
+    let path = |path: &std::path::Path| path.canonicalize().expect("a path").display().to_string();
+    let variables = format!(
+        "export PORT={port} ABSTRACT={abstract_name} SECRET={} BARE={} REPO={}",
+        path(&secret),
+        path(&bare),
+        path(repo.dir())
+    );
+    let all: Vec<&Attack> = ATTACKS.iter().collect();
+    assert_eq!(succeeding(&repo, "strict", &all, "", &variables), [""; 0], "the sandbox holds");
+    assert_eq!(repo.git(&["--git-dir", bare.to_str().expect("text"), "for-each-ref"]), "", "nothing was pushed");
+    let mut groups: Vec<&str> = ATTACKS.iter().map(|attack| attack.layers).collect();
+    groups.sort_unstable();
+    groups.dedup();
+    for (at, layers) in groups.into_iter().enumerate() {
+        let attacks: Vec<&Attack> = ATTACKS.iter().filter(|attack| attack.layers == layers).collect();
+        let names: Vec<&str> = attacks.iter().map(|attack| attack.name).collect();
+        let omitted = format!("{layers},canaries");
+        assert_eq!(succeeding(&repo, &format!("c{at}"), &attacks, &omitted, &variables), names, "without {layers}");
+    }
+}
+
+#[test]
+fn a_sandbox_that_lacks_a_layer_is_refused_by_its_canaries() {
+    let repo = TestRepo::draw("main*");
+    for (layer, what) in [
+        ("network", "reach the network"),
+        ("seccomp", "open a socket of the hypervisor"),
+        ("read-only-mail", "write to what was delivered"),
+    ] {
+        let name = format!("no-{layer}");
+        let run = lattice(&repo).args(["run", "x", "--name", &name, "--", "true"]).env("LATTICE_SANDBOX_OMIT", layer);
+        let out = run.fails(1);
+        assert!(out.stderr.contains(what), "without {layer}: {}", out.snapshot());
+        assert_eq!(look(&repo, &["show", &name])["sprite"]["state"], json!("failed"));
+    }
+}
+
+// proves: SP-99
+#[test]
+fn what_an_agent_configures_in_git_never_runs_on_the_host_and_its_remotes_are_reported() {
+    let repo = TestRepo::draw("main*");
+    let mark = repo.dir().join("../ran-on-the-host");
+    let script = format!(
+        "evil='touch {}'; echo \"$evil\" > /tmp/e; chmod +x /tmp/e
+        git config core.fsmonitor \"sh -c '$evil'\"; git config core.sshCommand \"$evil\"; git config alias.log \"!$evil\"
+        git config filter.x.clean \"$evil; cat\"; git config filter.x.smudge \"$evil; cat\"; echo '* filter=x' > .gitattributes
+        mkdir -p .git/hooks; for h in pre-commit post-commit post-checkout reference-transaction; do
+          printf '#!/bin/sh\\n%s\\nexit 0\\n' \"$evil\" > .git/hooks/$h; chmod +x .git/hooks/$h; done
+        git remote add origin https://example.invalid/x
+        echo x > x; git add -A; git commit --quiet --no-verify -m hostile; echo y > y",
+        mark.display()
+    );
+    let out = agent(&repo, "hostile", &script);
+    assert_eq!(out.code, Some(0), "{}", out.snapshot());
+    assert!(!mark.exists(), "nothing of it ran here");
+    assert_eq!(rules(&repo, "hostile"), ["remote-edited"]);
+    assert_eq!(repo.git(&["remote"]), "");
+    assert_eq!(repo.git(&["log", "--format=%s", "main..sprite/hostile"]), "Do it\nhostile");
+}
+
+#[test]
+fn commits_that_are_not_sound_do_not_land() {
+    let repo = TestRepo::draw("main*");
+    let script = "b=$(echo x | git hash-object -w --stdin); t=$(printf '100644 blob %s\\t.git\\n' $b | git mktree)
+        c=$(echo evil | git commit-tree $t -p HEAD); git update-ref refs/heads/evil $c";
+    let out = agent(&repo, "unsound", script);
+    assert_eq!(out.code, Some(1), "{}", out.snapshot());
+    assert!(out.stderr.contains("the sprite's commits were refused"), "{}", out.snapshot());
+    assert_eq!(repo.git(&["for-each-ref", "--format=%(refname)", "refs/heads"]), "refs/heads/main");
+}
+
+// proves: SP-100
+#[test]
+fn tampering_and_secrets_are_reported() {
+    let repo = TestRepo::draw("main*");
+    let script =
+        "lattice emit info one; lattice emit info two; sleep 0.3; : > .lattice/outbox.jsonl; lattice emit info three
+        echo ghp_abcdefghijklmnopqrstuvwxyz0123456789; echo done";
+    let out = agent(&repo, "liar", script);
+    assert_eq!(out.code, Some(0), "{}", out.snapshot());
+    let events = look(&repo, &["events", "liar"]);
+    let messages: Vec<_> =
+        events["events"].as_array().expect("events").iter().map(|e| &e["payload"]["message"]).collect();
+    assert_eq!(messages, ["one", "two", "three"]);
+    let mut found = rules(&repo, "liar");
+    found.sort();
+    assert_eq!(found, ["outbox-tampered", "secret-shown"]);
+    assert!(log(&repo, "liar").contains("[masked]\ndone"), "{}", log(&repo, "liar"));
+}
