@@ -1,7 +1,7 @@
 //! Starts processes: launchers of sandboxes, and inside of them the agent's program. The only place that does.
 
 use std::io;
-use std::os::fd::{AsRawFd as _, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
@@ -21,13 +21,11 @@ pub(crate) struct Launched {
 pub(crate) fn launch(program: &Path) -> io::Result<Launched> {
     let (ours, theirs) = UnixStream::pair()?;
     let mut command = Command::new(program);
-    command.arg(sandbox::LAUNCHER).env_clear().stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let inherited = theirs.as_raw_fd();
-    sandbox::hand_over(&mut command, inherited);
+    command.arg(sandbox::LAUNCHER).env_clear();
+    command.stdin(OwnedFd::from(theirs)).stdout(Stdio::piped()).stderr(Stdio::piped());
     // A signal for the terminal's group is for the supervisor, which decides what it means.
     command.process_group(0);
     let child = command.spawn()?;
-    drop(theirs);
     Ok(Launched { child, control: ours })
 }
 

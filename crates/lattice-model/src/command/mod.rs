@@ -14,8 +14,8 @@ pub mod reparent;
 pub mod restack;
 mod rewrite;
 mod scope;
-pub mod squash;
 pub mod sprite;
+pub mod squash;
 pub mod track;
 pub mod undo;
 

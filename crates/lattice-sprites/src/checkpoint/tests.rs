@@ -1,4 +1,5 @@
 //! Tests of checkpoints on plain folders: what was there is there again, whatever it was.
+#![expect(clippy::disallowed_methods, reason = "tests write files as they need")]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

@@ -69,7 +69,7 @@ const NEW_NAMESPACES: i32 = libc::CLONE_NEWUSER
     | libc::CLONE_NEWCGROUP;
 
 /// Requests of `ioctl` that type on someone else's terminal.
-const TYPING: [u64; 2] = [libc::TIOCSTI as u64, libc::TIOCLINUX as u64];
+const TYPING: [libc::Ioctl; 2] = [libc::TIOCSTI, libc::TIOCLINUX];
 
 const NUMBER: u32 = 0;
 const ARCHITECTURE_AT: u32 = 4;

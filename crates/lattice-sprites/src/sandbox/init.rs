@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use rustix::event::{PollFd, PollFlags};
 
-use super::launcher::{At as _, Control, Refusal};
+use super::launcher::{At as _, Control, Refusal, let_go_of_output};
 use super::root::Layers;
 use super::spec::{Order, Report, Spec, Stage};
 use super::sys::{self, Change, Fork, Patience};
@@ -34,7 +34,7 @@ pub(super) fn start(spec: &Spec, control: &mut Control) -> Result<libc::pid_t, R
             match serde_json::from_slice(&said) {
                 Ok(Report::Refused { stage, detail, errno }) => Err(Refusal { stage, detail, errno }),
                 Ok(_) | Err(_) => {
-                    sys::let_go_of_output().at(Stage::Command, "/dev/null")?;
+                    let_go_of_output().at(Stage::Command, "/dev/null")?;
                     control.tell(&Report::Started);
                     Ok(agent)
                 }

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::{self, BufRead as _, BufReader, Write as _};
-use std::os::fd::{AsFd as _, FromRawFd as _, OwnedFd};
+use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::net::UnixStream;
 
 use rustix::fs::{Mode, OFlags};
@@ -18,9 +18,6 @@ pub(super) struct Refusal {
     pub(super) detail: String,
     pub(super) errno: i32,
 }
-
-/// The descriptor that orders come from.
-pub(super) const CONTROL: i32 = 3;
 
 /// What goes wrong in a stage, with what it was about.
 pub(super) trait At<T> {
@@ -69,12 +66,22 @@ pub fn main() -> i32 {
     }
 }
 
-#[expect(unsafe_code, reason = "the supervisor put a socket at this number, and nothing else owns it")]
+/// Orders come from standard input, which the agent gets empty.
 fn control() -> io::Result<Control> {
-    // SAFETY: see above.
-    let descriptor = unsafe { OwnedFd::from_raw_fd(CONTROL) };
-    rustix::io::fcntl_setfd(&descriptor, rustix::io::FdFlags::CLOEXEC)?;
-    Ok(Control { reader: BufReader::new(UnixStream::from(descriptor)) })
+    let socket = rustix::io::fcntl_dupfd_cloexec(io::stdin(), 3)?;
+    rustix::stdio::dup2_stdin(&nothing()?)?;
+    Ok(Control { reader: BufReader::new(UnixStream::from(socket)) })
+}
+
+fn nothing() -> io::Result<fs::File> {
+    fs::File::options().read(true).write(true).open("/dev/null")
+}
+
+/// Lets go of the agent's output, which would else stay open as long as this process lives.
+pub(super) fn let_go_of_output() -> io::Result<()> {
+    let nothing = nothing()?;
+    rustix::stdio::dup2_stdout(&nothing)?;
+    Ok(rustix::stdio::dup2_stderr(&nothing)?)
 }
 
 fn make(spec: Spec, control: &mut Control) -> Result<i32, Refusal> {
@@ -105,7 +112,7 @@ fn make(spec: Spec, control: &mut Control) -> Result<i32, Refusal> {
     match sys::fork().at(Stage::Namespaces, "the first process")? {
         Fork::Child => Ok(first(spec, folders, control)),
         Fork::Parent(child) => {
-            sys::let_go_of_output().at(Stage::Namespaces, "/dev/null")?;
+            let_go_of_output().at(Stage::Namespaces, "/dev/null")?;
             // The child alone speaks from here on; when it ends, so does everything inside.
             loop {
                 match sys::wait(child, Patience::Wait) {

@@ -18,7 +18,7 @@ mod sys;
 pub use handle::{Reports, Sandbox, SandboxError, Started};
 pub use launcher::main as launcher_main;
 pub use spec::{Bind, Layer, Limits, Order, Probe, Report, Spec, Stage, Tree};
-pub(crate) use sys::{child_signals, hand_over};
+pub(crate) use sys::child_signals;
 
 /// The first argument of the program when it is started as a launcher.
 pub const LAUNCHER: &str = "__sandbox";

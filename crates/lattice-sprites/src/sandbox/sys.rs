@@ -3,7 +3,7 @@
 
 use std::ffi::CString;
 use std::io;
-use std::os::fd::{AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd};
 
 use libc::{c_int, c_long, c_ulong, pid_t};
 
@@ -181,23 +181,6 @@ pub(super) fn kill(task: pid_t, signal: c_int) -> io::Result<()> {
     check(unsafe { libc::kill(task, signal) }).map(drop)
 }
 
-/// Makes the child of a command have `descriptor` where a launcher looks for its orders.
-pub(crate) fn hand_over(command: &mut std::process::Command, descriptor: RawFd) {
-    use std::os::unix::process::CommandExt as _;
-    let target = super::launcher::CONTROL;
-    let give = move || {
-        if descriptor == target {
-            // Nothing to move, but it must survive the start of the program.
-            // SAFETY: plain numbers.
-            return check(unsafe { libc::fcntl(descriptor, libc::F_SETFD, 0) }).map(drop);
-        }
-        // SAFETY: plain numbers; the target is not in use between fork and exec.
-        check(unsafe { libc::dup2(descriptor, target) }).map(drop)
-    };
-    // SAFETY: between fork and exec only one system call is made.
-    unsafe { command.pre_exec(give) };
-}
-
 /// A descriptor that can be read when a child of this process changed.
 pub(crate) fn child_signals() -> io::Result<OwnedFd> {
     // SAFETY: the set lives through the calls, and the new descriptor belongs to nobody else.
@@ -209,16 +192,6 @@ pub(crate) fn child_signals() -> io::Result<OwnedFd> {
         let descriptor = check(libc::signalfd(-1, &raw const set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK))?;
         Ok(OwnedFd::from_raw_fd(descriptor))
     }
-}
-
-/// Lets go of the agent's output, which would else stay open as long as this process lives.
-pub(super) fn let_go_of_output() -> io::Result<()> {
-    let nothing = std::fs::File::options().read(true).write(true).open("/dev/null")?;
-    for stream in [libc::STDIN_FILENO, libc::STDOUT_FILENO, libc::STDERR_FILENO] {
-        // SAFETY: plain numbers; nothing here owns the standard streams.
-        check(unsafe { libc::dup2(nothing.as_raw_fd(), stream) })?;
-    }
-    Ok(())
 }
 
 /// Tries a raw system call of numbers only, as a canary does.

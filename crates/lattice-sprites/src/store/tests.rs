@@ -1,4 +1,5 @@
 //! Tests of the store: both sides of sessions go in, one history comes out, whatever happens to the reader.
+#![expect(clippy::disallowed_methods, reason = "tests write files as they need")]
 
 use std::fs;
 use std::io::Write as _;

@@ -367,7 +367,7 @@ impl Watcher for Follower<'_> {
         match effect {
             Effect::Seen { event, .. } => {
                 let document = super::sprite::document(0, "stdout", event.to_value());
-                err(super::sprite::event_line(&document).trim_start_matches(|c: char| c == ' ' || c == '0'));
+                err(super::sprite::event_line(&document).trim_start_matches([' ', '0']));
             }
             Effect::Found(placed) => {
                 let finding = &placed.finding;
