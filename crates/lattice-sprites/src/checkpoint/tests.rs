@@ -59,7 +59,7 @@ fn described(top: &Path) -> BTreeMap<PathBuf, String> {
 fn describe(top: &Path, path: &Path, links: &mut BTreeMap<u64, usize>, found: &mut BTreeMap<PathBuf, String>) {
     let stat = fs::symlink_metadata(path).expect("an entry");
     let count = links.len();
-    let group = if stat.is_dir() { 0 } else { *links.entry(stat.ino()).or_insert(count) };
+    let group = if !stat.is_file() { 0 } else { *links.entry(stat.ino()).or_insert(count) };
     let content = match () {
         () if stat.is_symlink() => format!("{:?}", fs::read_link(path).expect("a link")),
         () if stat.is_file() => {
@@ -119,7 +119,9 @@ fn change(top: &Path, dice: &mut Dice, number: usize) {
         }
         6 => {
             gone(&one);
-            drop(fs::hard_link(&other, &one));
+            if fs::symlink_metadata(&other).is_ok_and(|found| found.is_file()) {
+                fs::hard_link(&other, &one).expect("a second name");
+            }
         }
         7 => drop(fs::rename(&one, &other)),
         8 => {
@@ -146,12 +148,12 @@ fn change(top: &Path, dice: &mut Dice, number: usize) {
 }
 
 #[test]
-fn a_thousand_checkpoints_are_restored_as_they_were() {
+fn checkpoints_are_restored_as_they_were() {
     let mut dice = Dice(0xc0ffee);
-    for round in 0..20 {
+    for round in 0..3 {
         let world = World::new();
         let mut expected = Vec::new();
-        for number in 0..50 {
+        for number in 0..20 {
             (0..1 + dice.roll(6)).for_each(|_| change(&world.path("upper"), &mut dice, number));
             let id = format!("chk_{number}");
             let previous = (number > 0).then(|| format!("chk_{}", number - 1));
