@@ -215,7 +215,10 @@ fn story(plan: &Plan, refs: &[RefChange]) -> Vec<String> {
             | Step::RestoreWorktree { .. }
             | Step::RemoveOpState
             | Step::RemoveLock { .. }
-            | Step::Verify => continue,
+            | Step::Verify
+            | Step::Fetch { .. }
+            | Step::Push { .. }
+            | Step::Host { .. } => continue,
         };
         lines.push(line);
     }
