@@ -2,6 +2,7 @@
 
 mod doctor;
 mod error;
+mod host;
 mod lifecycle;
 mod operations;
 mod read;
@@ -17,6 +18,9 @@ use lattice_repo::{Lock, LockHolder, ReadWorkingCopy, Repo, ScanRequest};
 
 pub use doctor::{Applied, ChosenFix};
 pub use error::EngineError;
+pub use host::{
+    GetOptions, Got, Host, HostOutcome, MergeOptions, Merged, RestackFirst, SubmitOptions, SyncOptions, Synced,
+};
 pub use lattice_repo::{
     Aborted, CommitLine, ConfigEditError, DeriveError, DiffShape, ExecuteError, GitError, GitProgram, INSIDE_OPERATION,
     LedgerEntry, LockError, LockHolder as Holder, Paused, ReadWorkingCopy as WorkingCopyNeed, ScanError, edit_setting,

@@ -2,6 +2,7 @@
 
 pub mod git;
 mod types;
+pub mod url;
 
 use std::collections::BTreeMap;
 

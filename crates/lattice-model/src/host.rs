@@ -214,4 +214,16 @@ impl HostAction {
             Self::MergePull { number, head, method, .. } => format!("land #{number} ({head}) by {}", method.as_str()),
         }
     }
+
+    /// What was done, where the pull request itself does not say it.
+    pub fn story(&self) -> Option<String> {
+        match self {
+            Self::OpenPull { .. } | Self::Overview { .. } => None,
+            Self::UpdatePull { number, .. } => Some(format!("updated #{number}")),
+            Self::RequestReviewers { head, reviewers } => {
+                Some(format!("asked {} to review {head}", reviewers.join(", ")))
+            }
+            Self::MergePull { number, head, .. } => Some(format!("landed #{number} ({head})")),
+        }
+    }
 }

@@ -13,6 +13,7 @@ pub mod host;
 pub mod id;
 pub mod issue;
 pub mod name;
+pub mod overview;
 pub mod plan;
 pub mod remote;
 pub mod settings;

@@ -270,6 +270,23 @@ impl Plan {
         touched.into_values().collect()
     }
 
+    /// What the plan intends on a remote, with the values that were seen before it was made.
+    pub fn remote_intents(&self) -> Vec<String> {
+        let shown = |oid: Option<Oid>| oid.map_or("absent".to_owned(), |oid| oid.to_string());
+        let mut intents = Vec::new();
+        for step in &self.steps {
+            match step {
+                Step::Push { remote, updates } => intents.extend(updates.iter().map(|update| {
+                    let (old, new) = (shown(update.expected.value()), shown(update.to));
+                    format!("push {remote} {}: {old} -> {new}", update.branch.branch_ref())
+                })),
+                _ if step.phase() == Phase::Remote => intents.extend(step.preview()),
+                _ => {}
+            }
+        }
+        intents
+    }
+
     /// One line per step, for people.
     pub fn preview(&self) -> Vec<String> {
         let kept = self.kept.iter().map(|kept| format!("keep {} ({})", kept.branch, kept.reason));

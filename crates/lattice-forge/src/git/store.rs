@@ -49,7 +49,7 @@ impl Reading {
 
     fn items(&self, remote: &dyn GitRemote, numbers: &[u64]) -> Result<Vec<Stored>, ForgeError> {
         let oid = |number: &u64| self.items.get(number).copied().ok_or(ForgeError::NotFound(*number));
-        let wanted: Result<Vec<_>, _> = numbers.iter().map(|number| Ok((*number, oid(number)?))).collect();
+        let wanted: Result<Vec<_>, ForgeError> = numbers.iter().map(|number| Ok((*number, oid(number)?))).collect();
         self.load(remote, &wanted?)?.into_iter().collect()
     }
 

@@ -208,6 +208,25 @@ fn story(plan: &Plan, refs: &[RefChange]) -> Vec<String> {
                 format!("on {} (detached)", commit.short())
             }
             Step::LeaveFiles { to: HeadValue::Branch(branch) } => format!("on {branch}, with the changes staged"),
+            Step::SetRef { name, to: None, .. } => match (name.as_metadata_of(), name.as_branch()) {
+                (Some(branch), _) => format!("stopped tracking {branch}"),
+                (None, Some(branch)) => format!("deleted {branch}"),
+                (None, None) => format!("deleted {name}"),
+            },
+            Step::Switch { to: HeadValue::Branch(branch) } => format!("on {branch}"),
+            Step::Switch { to: HeadValue::Detached(commit) } => format!("on {} (detached)", commit.short()),
+            Step::Push { remote, updates } => {
+                let names: Vec<_> = updates.iter().map(|update| update.branch.to_string()).collect();
+                format!("pushed {} to {remote}", names.join(", "))
+            }
+            Step::Host { action } => match action.story() {
+                Some(line) => line,
+                None => continue,
+            },
+            Step::SetRef { name, to: Some(to), expected: Expected::At(_) } => match name.as_branch() {
+                Some(branch) => format!("moved {branch} to {to}"),
+                None => continue,
+            },
             Step::WriteConfig { .. }
             | Step::Stage { .. }
             | Step::SetRef { .. }
@@ -216,9 +235,7 @@ fn story(plan: &Plan, refs: &[RefChange]) -> Vec<String> {
             | Step::RemoveOpState
             | Step::RemoveLock { .. }
             | Step::Verify
-            | Step::Fetch { .. }
-            | Step::Push { .. }
-            | Step::Host { .. } => continue,
+            | Step::Fetch { .. } => continue,
         };
         lines.push(line);
     }

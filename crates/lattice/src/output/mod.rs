@@ -132,6 +132,13 @@ impl Reply {
         self
     }
 
+    /// Adds to the text.
+    #[must_use]
+    pub(crate) fn with_text_below(mut self, text: &str) -> Self {
+        self.text.push_str(text);
+        self
+    }
+
     /// Says it in other words.
     #[must_use]
     pub(crate) fn text(mut self, text: impl Into<String>) -> Self {
