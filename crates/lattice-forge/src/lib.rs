@@ -1,6 +1,11 @@
 //! Hosts of issues and pull requests behind one trait: any Git remote, and GitHub.
 
+pub mod access;
+pub mod device_flow;
 pub mod git;
+pub mod github;
+pub mod secret;
+pub mod token;
 mod types;
 pub mod url;
 
@@ -70,6 +75,30 @@ pub enum ForgeError {
     Rejected { reason: String },
     #[error("the branch `{0}` is not on the remote")]
     NoSuchHead(String),
+    #[error("the host does not accept the token")]
+    Unauthorized,
+    #[error("the host refuses: {0}")]
+    Forbidden(String),
+    #[error("the host has nothing at {0}")]
+    Missing(String),
+    #[error("the host says that something else came between: {0}")]
+    Conflict(String),
+    #[error("the host does not accept the request: {0}")]
+    Unprocessable(String),
+    #[error("the host asks to wait {seconds} s before the next request")]
+    RateLimited { seconds: u64 },
+    #[error("the host failed with status {0}")]
+    Server(u16),
+    #[error("the host could not be reached")]
+    Unreachable { detail: String },
+    #[error("the host did not answer within {seconds} s")]
+    TimedOut { seconds: u64 },
+    #[error("the host answered something unexpected: {0}")]
+    BadAnswer(String),
+    #[error("the host sends us to {0}, where no token is sent")]
+    Redirected(String),
+    #[error(transparent)]
+    Auth(#[from] token::AuthError),
     #[error("others keep changing the same item")]
     Busy,
     #[error("item #{number} on the remote cannot be read: {reason}")]

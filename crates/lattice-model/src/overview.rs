@@ -26,6 +26,14 @@ pub fn put_into(body: &str, section: &str) -> String {
     if body.trim().is_empty() { section.to_owned() } else { format!("{}\n\n{section}", body.trim_end()) }
 }
 
+/// A body without the list.
+pub fn without(body: &str) -> String {
+    match body.split_once(BEGIN).and_then(|(before, rest)| Some((before, rest.split_once(END)?.1))) {
+        Some((before, after)) => format!("{}{}", before.trim_end(), after).trim().to_owned(),
+        None => body.trim().to_owned(),
+    }
+}
+
 /// Whether text holds such a list.
 pub fn is_in(text: &str) -> bool {
     text.contains(BEGIN)

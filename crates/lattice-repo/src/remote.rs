@@ -38,9 +38,9 @@ impl Repo {
     }
 
     /// The remote with this name; `location` is how it is shown.
-    pub fn remote(&self, name: &str, location: &str, credential: Option<Credential>) -> Remote {
+    pub fn remote(&self, name: &str, location: &str) -> Remote {
         let (name, location) = (name.to_owned(), location.to_owned());
-        Remote { git: self.git.clone(), name, location, credential }
+        Remote { git: self.git.clone(), name, location, credential: None }
     }
 
     /// Remote-tracking branches of a remote.
@@ -135,6 +135,12 @@ impl Remote {
             return Ok(());
         }
         self.git.fetch_objects(&self.name, &names, self.credential.as_ref()).map_err(|error| self.failed(error))
+    }
+
+    /// The same remote, with a header that authenticates Git over HTTP.
+    #[must_use]
+    pub fn with_credential(&self, credential: Credential) -> Self {
+        Self { credential: Some(credential), ..self.clone() }
     }
 
     /// Brings the remote-tracking refs up to date.

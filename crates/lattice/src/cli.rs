@@ -109,6 +109,7 @@ pub(crate) enum Command {
     Unlink(commands::unlink::Arguments),
     Pr(commands::pr::Arguments),
     Issue(commands::issue::Arguments),
+    Auth(commands::auth::Arguments),
     Continue(commands::resume::ContinueArguments),
     Abort(commands::resume::AbortArguments),
     Undo(commands::undo::UndoArguments),

@@ -140,6 +140,7 @@ pub(crate) fn dispatch(app: &App, command: Command) -> Result<Reply, Failure> {
         Command::Unlink(arguments) => commands::unlink::run(app, &arguments),
         Command::Pr(arguments) => commands::pr::run(app, &arguments),
         Command::Issue(arguments) => commands::issue::run(app, &arguments),
+        Command::Auth(arguments) => commands::auth::run(app, &arguments),
         Command::Continue(arguments) => commands::resume::run_continue(app, &arguments),
         Command::Abort(arguments) => commands::resume::run_abort(app, &arguments),
         Command::Undo(arguments) => commands::undo::run_undo(app, &arguments),

@@ -3,6 +3,8 @@
 use lattice_engine::{ConfigEditError, DeriveError, EngineError, ExecuteError, GitError, LockError};
 use lattice_engine::{ConfigEditError, EngineError, ExecuteError, GitError, LockError};
 use lattice_forge::ForgeError;
+use lattice_forge::secret::SecretError;
+use lattice_forge::token::AuthError;
 use lattice_model::gate::{Refusal, RepairBundle};
 use lattice_model::issue::Issue;
 use lattice_model::remote::{Refused, RefusedRef, RemoteError};
@@ -163,6 +165,33 @@ impl From<RemoteError> for Failure {
     }
 }
 
+impl From<AuthError> for Failure {
+    fn from(error: AuthError) -> Self {
+        let text = error.to_string();
+        let log_in = "lattice auth login";
+        match error {
+            AuthError::NotAuthenticated => Self::new("not-authenticated", text).hint(log_in),
+            AuthError::RefreshFailed(_) => {
+                Self::new("refresh-failed", printable(&text)).hint(format!("log in again: {log_in}"))
+            }
+            AuthError::LockContention => Self::new("auth-locked", text).hint("try again"),
+            AuthError::Secret(error) => error.into(),
+        }
+    }
+}
+
+impl From<SecretError> for Failure {
+    fn from(error: SecretError) -> Self {
+        let text = error.to_string();
+        match error {
+            SecretError::Exposed(path) => Self::new("secret-exposed", text)
+                .hint(format!("chmod 600 {}, and get a new token if others may have read it", path.display())),
+            SecretError::Damaged(_) => Self::new("secret-damaged", text).hint("lattice auth login writes a new one"),
+            SecretError::Io { source, .. } => Self::new("io", text).cause(source.to_string()),
+        }
+    }
+}
+
 impl From<ForgeError> for Failure {
     fn from(error: ForgeError) -> Self {
         let text = error.to_string();
@@ -173,6 +202,23 @@ impl From<ForgeError> for Failure {
             ForgeError::NotMergeable { .. } => Self::new("not-mergeable", printable(&text)),
             ForgeError::Rejected { reason } => Self::new("rejected", text).cause(printable(&reason)),
             ForgeError::NoSuchHead(_) => Self::new("no-such-head", text).hint("lattice submit pushes it"),
+            ForgeError::Unauthorized => Self::new("unauthorized", text).hint("lattice auth login"),
+            ForgeError::Forbidden(_) => {
+                Self::new("forbidden", printable(&text)).hint("lattice auth status shows which token is used")
+            }
+            ForgeError::Missing(_) => Self::new("host-missing", printable(&text))
+                .hint("does the repository exist there, and may your token see it?"),
+            ForgeError::Conflict(_) => Self::new("host-conflict", printable(&text)).hint("run the command again"),
+            ForgeError::Unprocessable(_) => Self::new("host-refused", printable(&text)),
+            ForgeError::RateLimited { .. } => Self::new("rate-limited", text).hint("try again after that"),
+            ForgeError::Server(_) => Self::new("host-failed", text).hint("try again in a while"),
+            ForgeError::Unreachable { detail } => Self::new("host-unreachable", text)
+                .cause(printable(&detail))
+                .hint("are you online? github.api_url says where it is asked for"),
+            ForgeError::TimedOut { .. } => Self::new("host-timeout", text).hint("try again in a while"),
+            ForgeError::BadAnswer(_) => Self::new("host-odd", printable(&text)).hint("is github.api_url right?"),
+            ForgeError::Redirected(_) => Self::new("host-redirects", printable(&text)).hint("is github.api_url right?"),
+            ForgeError::Auth(error) => error.into(),
             ForgeError::Busy => Self::new("busy", text).hint("try again"),
             ForgeError::Damaged { .. } => Self::new("item-damaged", printable(&text)),
         }

@@ -1,5 +1,6 @@
 //! The way to a host: which remote, which forge, which token; and what is read there before planning.
 
+mod connect;
 mod get;
 mod merge;
 mod perform;
@@ -12,8 +13,6 @@ use std::future::Future;
 use std::sync::Arc;
 
 use lattice_forge::Forge;
-use lattice_forge::git::GitForge;
-use lattice_forge::url::Address;
 use lattice_model::gate::{Command, Gate, Refusal, RepairBundle, gate};
 use lattice_model::host::{AccessReading, AuthReading, HostFacts, Pull, RemoteReading};
 use lattice_model::name::BranchName;
@@ -24,6 +23,7 @@ use lattice_repo::Remote;
 use crate::lifecycle::Outcome;
 use crate::{Engine, EngineError};
 
+pub use connect::{HostEnvironment, api_url, web_host};
 pub use get::{GetOptions, Got};
 pub use merge::{MergeOptions, Merged};
 pub use submit::{RestackFirst, SubmitOptions};
@@ -48,6 +48,8 @@ pub struct Host {
 struct Parts {
     remote: Remote,
     forge: Arc<dyn Forge>,
+    /// What only GitHub has.
+    github: Option<connect::GitHubParts>,
 }
 
 impl Engine {
@@ -55,26 +57,11 @@ impl Engine {
     pub fn host(&self) -> Result<Host, EngineError> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|error| EngineError::NoRuntime(error.to_string()))?;
-        let (reading, auth, parts) = self.find_host()?;
-        Ok(Host { reading, auth, parts, runtime })
-    }
-
-    fn find_host(&self) -> Result<(RemoteReading, AuthReading, Option<Parts>), EngineError> {
-        let name = self.settings().forge.remote;
-        let Some(url) = self.repo.remote_url(&name)? else {
-            return Ok((RemoteReading::Missing { name }, AuthReading::NotNeeded, None));
-        };
-        let address = match Address::parse(&url.0) {
-            Ok(address) => address,
-            Err(error) => {
-                let reading = RemoteReading::Unusable { name, reason: error.to_string() };
-                return Ok((reading, AuthReading::NotNeeded, None));
-            }
-        };
-        let remote = self.repo.remote(&name, &address.shown, None);
-        let forge: Arc<dyn Forge> = Arc::new(GitForge::new(Arc::new(remote.clone()), self.environment.now.clone()));
-        let reading = RemoteReading::Resolved { name, slug: address.slug, forge: forge.kind() };
-        Ok((reading, AuthReading::NotNeeded, Some(Parts { remote, forge })))
+        // Connections belong to the runtime that they are made in.
+        let inside = runtime.enter();
+        let found = self.find_host()?;
+        drop(inside);
+        Ok(Host { reading: found.reading, auth: found.auth, parts: found.parts, runtime })
     }
 
     /// What blocks a command before anything outside is asked.
@@ -88,17 +75,17 @@ impl Engine {
     /// Reads what the remote and the host know of these branches.
     fn facts(&self, host: &Host, snapshot: &Snapshot, branches: &[BranchName]) -> Result<HostFacts, EngineError> {
         let mut facts = host.offline_facts();
-        let parts = host.parts()?;
+        let (parts, remote) = (host.parts()?, host.remote()?);
         let names: Vec<_> = branches.iter().map(|branch| branch.branch_ref().to_string()).collect();
         // The remote and the host are asked at the same time; neither needs the other.
         let (refs, pulls) = std::thread::scope(|scope| {
-            let refs = scope.spawn(|| if names.is_empty() { Ok(BTreeMap::new()) } else { parts.remote.refs(&names) });
+            let refs = scope.spawn(|| if names.is_empty() { Ok(BTreeMap::new()) } else { remote.refs(&names) });
             let pulls = host.wait(parts.forge.pulls_of(branches));
             (refs.join().expect("bug: reading refs does not panic"), pulls)
         });
         facts.heads = refs?.into_iter().filter_map(|(name, oid)| Some((name.as_branch()?, oid))).collect();
         facts.pulls = pulls?;
-        facts.access = AccessReading::Granted;
+        facts.access = self.access(host)?;
         let pairs =
             facts.heads.iter().filter_map(|(branch, there)| Some((branch.clone(), snapshot.tip(branch)?, *there)));
         facts.ours = BTreeSet::from_iter(self.repo.ours(&pairs.collect::<Vec<_>>())?);

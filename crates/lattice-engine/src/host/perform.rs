@@ -10,7 +10,7 @@ use lattice_model::plan::{Phase, Plan, Step};
 use lattice_model::remote::Pushed;
 use lattice_repo::Lock;
 
-use super::{Host, Parts};
+use super::Host;
 use crate::{Engine, EngineError};
 
 impl Engine {
@@ -26,7 +26,7 @@ impl Engine {
         let mut done = Vec::new();
         for batch in batches(plan) {
             let result = match &batch {
-                Batch::Git(step) => self.perform_git(parts, lock, plan, step),
+                Batch::Git(step) => self.perform_git(host, lock, plan, step),
                 Batch::Host(actions) => host.wait(ask(&*parts.forge, actions, pulls)),
             };
             self.trace("remote", &batch.lines().join("; "));
@@ -38,8 +38,8 @@ impl Engine {
         Ok(())
     }
 
-    fn perform_git(&self, parts: &Parts, lock: &Lock, plan: &Plan, step: &Step) -> Result<(), EngineError> {
-        match self.repo.execute_remote(lock, &parts.remote, plan, step)? {
+    fn perform_git(&self, host: &Host, lock: &Lock, plan: &Plan, step: &Step) -> Result<(), EngineError> {
+        match self.repo.execute_remote(lock, &host.remote()?, plan, step)? {
             Pushed::Done => Ok(()),
             Pushed::Refused(refused) => Err(EngineError::PushRefused { refused }),
         }

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use lattice_model::command::restack::{Reach, Restack};
 use lattice_model::command::sync::{Fetch, Sync, TrunkRelation};
 use lattice_model::event::Detail;
+use lattice_model::gate::RepairBundle;
 use lattice_model::host::{HostFacts, Pull, PullState};
 use lattice_model::id::Oid;
 use lattice_model::name::BranchName;
@@ -43,6 +44,17 @@ impl Engine {
     ) -> Result<Synced, EngineError> {
         let host = self.host()?;
         let mut synced = Synced { outcomes: Vec::new(), pulls: BTreeMap::new(), landed: Vec::new() };
+        let probe = Sync {
+            trunk: TrunkRelation::NothingNew,
+            landed: BTreeMap::new(),
+            delete: BTreeSet::new(),
+            hooks: options.hooks,
+            host: host.offline_facts(),
+        };
+        if let Some(bundle) = self.blocked(&probe)? {
+            synced.stops(Outcome::Gated(bundle));
+            return Ok(synced);
+        }
         if synced.stops(self.fetch(&host, mode, "sync")?) {
             return Ok(synced);
         }
@@ -74,7 +86,11 @@ impl Engine {
 
     /// An operation of its own that moves remote-tracking refs only.
     pub(super) fn fetch(&self, host: &Host, mode: &Mode, command: &'static str) -> Result<Outcome, EngineError> {
-        let request = Fetch { command, host: host.offline_facts() };
+        let mut request = Fetch { command, host: host.offline_facts() };
+        if let Some(bundle) = self.blocked(&request)? {
+            return Ok(Outcome::Gated(RepairBundle { command, ..bundle }));
+        }
+        request.host.access = self.access(host)?;
         let mut none = BTreeMap::new();
         self.run_then(
             mode,

@@ -10,6 +10,7 @@ use async_trait::async_trait;
 use lattice_model::host::{ForgeKind, Pull, PullState};
 use lattice_model::id::Oid;
 use lattice_model::name::BranchName;
+use lattice_model::overview;
 use lattice_model::plan::Expected;
 use lattice_model::remote::{FileChange, GitRemote, Landed, Landing, RemoteTip, RemoteUpdate};
 use lattice_model::time::Timestamp;
@@ -244,7 +245,7 @@ impl Forge for GitForge {
             base: RemoteTip { branch: base_branch.clone(), at: base },
             head: RemoteTip { branch: head_branch, at: head },
             method: merge.method,
-            message: format!("{} (#{})\n\n{}", item.title, item.number, item.body),
+            message: format!("{} (#{})\n\n{}", item.title, item.number, overview::without(&item.body)),
         };
         let commit = match self.remote.land(&landing)? {
             Landed::At(commit) => commit,

@@ -59,7 +59,7 @@ impl Command for Merge {
         let mut plan = Plan::new(Self::NAME, Hooks::Run).then(guard).verified();
         // A host may close what stands on a branch that it deletes, so whatever does is moved first.
         for child in snapshot.graph().children(&self.branch) {
-            let above = self.host.pulls.get(&child).filter(|pull| pull.state == PullState::Open);
+            let above = self.host.pulls.get(child).filter(|pull| pull.state == PullState::Open);
             if let Some(above) = above.filter(|above| above.base != trunk.as_str()) {
                 let action = HostAction::UpdatePull {
                     number: above.number,

@@ -17,13 +17,16 @@ use crate::snapshot::Snapshot;
 use super::rewrite::{draft_of, expected_metadata};
 use super::scope;
 
-/// What looks at a remote needs; it moves remote-tracking refs only.
+/// What begins with a look at the remote: everything that what follows needs, so that nothing is begun in vain.
 const FETCHES: &[Capability] = &[
     Capability::RepoOpen,
     Capability::TrunkKnown,
     Capability::NoLatticeOpInProgress,
+    Capability::NoExternalGitOpInProgress,
     Capability::MetadataReadable,
     Capability::GraphValid,
+    Capability::HistoryComplete,
+    Capability::BranchesFree,
     Capability::RefsWritable,
     Capability::RemoteResolved,
     Capability::AuthAvailable,

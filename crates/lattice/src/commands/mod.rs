@@ -1,6 +1,7 @@
 //! The commands: for each its arguments, its help text, and what it does.
 
 pub(crate) mod alias;
+pub(crate) mod auth;
 pub(crate) mod change;
 pub(crate) mod checkout;
 pub(crate) mod config;

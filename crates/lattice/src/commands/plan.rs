@@ -165,6 +165,7 @@ fn makes_a_plan(command: &Command) -> bool {
         | Command::Children(_)
         | Command::Pr(_)
         | Command::Issue(_)
+        | Command::Auth(_)
         | Command::Continue(_)
         | Command::Abort(_)
         | Command::Ops(_)

@@ -16,6 +16,7 @@ use crate::output::documents::{
 };
 use crate::output::{Document, Reply};
 
+use super::auth::AuthDocument;
 use super::demo::DemoDocument;
 use super::hosted::HostedDocument;
 use super::issue::IssuesDocument;
@@ -114,6 +115,7 @@ fn schemas() -> BTreeMap<&'static str, serde_json::Value> {
     for command in ["submit", "sync", "merge"] {
         schemas.insert(command, envelope(command, schema_for!(HostedDocument)));
     }
+    add::<AuthDocument>(&mut schemas);
     add::<IssuesDocument>(&mut schemas);
     add::<PrsDocument>(&mut schemas);
     add::<LogDocument>(&mut schemas);

@@ -282,6 +282,11 @@ pub(crate) fn trace(stage: &str, detail: &str) {
     err(&format!("debug: {stage}: {detail}\n"));
 }
 
+/// Something that takes time, for people who wait.
+pub(crate) fn notice(text: &str) {
+    err(&format!("{text}\n"));
+}
+
 /// Writes data. A reader that has seen enough is no error; a disk that is full is one, see [`checked`].
 pub(crate) fn out(text: &str) {
     let mut stdout = std::io::stdout();
