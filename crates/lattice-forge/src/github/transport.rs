@@ -76,7 +76,8 @@ impl Transport {
     pub(crate) fn new(base: &str) -> Result<Self, ForgeError> {
         let unusable = |error: octocrab::Error| ForgeError::Unreachable { detail: error.to_string() };
         let base = base.trim_end_matches('/').to_owned();
-        let builder = Octocrab::builder().base_uri(base.as_str()).map_err(unusable)?;
+        // It would put the path of its base before every other path; ours are whole already.
+        let builder = Octocrab::builder().base_uri(origin(&base)).map_err(unusable)?;
         let limit = Some(Duration::from_secs(TIMEOUT_S));
         let crab = builder.set_connect_timeout(limit).set_read_timeout(limit).build().map_err(unusable)?;
         Ok(Self { crab, base, timeout: Duration::from_secs(TIMEOUT_S) })
@@ -142,6 +143,12 @@ impl Transport {
         }
         Ok(answer)
     }
+}
+
+/// Scheme and host of an address.
+fn origin(url: &str) -> &str {
+    let host = url.find("://").map_or(0, |at| at + 3);
+    url[host..].find('/').map_or(url, |at| &url[..host + at])
 }
 
 /// The part of an address that says where it leads.
