@@ -45,7 +45,7 @@ impl Engine {
     /// Lands pull requests from the bottom up and stops at the first that does not land.
     pub fn merge(&self, mode: &Mode, options: &MergeOptions) -> Result<Merged, EngineError> {
         let branches = self.to_merge(options.branch.as_ref())?;
-        let mut landed = Vec::new();
+        let mut landed: Vec<(BranchName, u64)> = Vec::new();
         let mut end = None;
         for (at, branch) in branches.iter().enumerate() {
             let (outcome, number) = self.merge_one(mode, options, branch)?;
@@ -56,7 +56,12 @@ impl Engine {
             }
             landed.push((branch.clone(), number));
             let last = at + 1 == branches.len();
-            if let Some(stopped) = self.bring_along(options, branch, branches.get(at + 1).filter(|_| !last))? {
+            let next = branches.get(at + 1).filter(|_| !last);
+            let brought = self.bring_along(options, branch, next).map_err(|source| {
+                let done = landed.iter().map(|(branch, number)| format!("landed #{number} ({branch})")).collect();
+                EngineError::RemotePart { done, source: Box::new(source) }
+            })?;
+            if let Some(stopped) = brought {
                 end = Some(stopped);
                 break;
             }

@@ -132,7 +132,16 @@ impl Engine {
             };
             let below = metadata.parent.name();
             let commits: Vec<Oid> = position.commits.into_iter().rev().collect();
-            if commits.is_empty() || (below != trunk && !whole.contains(below)) {
+            if below != trunk && !whole.contains(below) {
+                continue;
+            }
+            if commits.is_empty() {
+                // All that the branch ever had of its own is in the trunk; one that never had anything is just new.
+                let at = snapshot.tip(&branch).unwrap_or(metadata.base);
+                if metadata.base != at && self.repo.is_ancestor(at, tip)? {
+                    whole.insert(branch.clone());
+                    landed.insert(branch, 1);
+                }
                 continue;
             }
             let said = facts.pulls.get(&branch).is_some_and(|pull| {

@@ -1,5 +1,6 @@
 //! The Git side of the fake: bare repositories over smart HTTP, and what is computed from them.
 
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -32,6 +33,13 @@ impl Bare {
 
     pub(super) fn tip(&self, branch: &str) -> Option<String> {
         self.ask(&["rev-parse", "--quiet", "--verify", &format!("refs/heads/{branch}")])
+    }
+
+    /// All branches with their tips, with one process.
+    pub(super) fn tips(&self) -> BTreeMap<String, String> {
+        let listed = self.ask(&["for-each-ref", "--format=%(refname) %(objectname)", "refs/heads/"]).unwrap_or_default();
+        let pairs = listed.lines().filter_map(|line| line.strip_prefix("refs/heads/")?.split_once(' '));
+        pairs.map(|(name, tip)| (name.to_owned(), tip.to_owned())).collect()
     }
 
     /// Path, status letter, additions and deletions of each changed file.

@@ -90,10 +90,11 @@ impl State {
 impl Repository {
     /// Follows the branches: heads move, and a pull request whose head or base is gone is closed.
     pub(super) fn follow(&mut self) {
+        let tips = self.bare.tips();
         for item in self.items.values_mut().filter(|item| item.open) {
             let Some(pull) = item.pull.as_mut().filter(|pull| pull.fork.is_none()) else { continue };
-            match (self.bare.tip(&pull.head), self.bare.tip(&pull.base)) {
-                (Some(tip), Some(_)) => pull.head_at = tip,
+            match (tips.get(&pull.head), tips.get(&pull.base)) {
+                (Some(tip), Some(_)) => pull.head_at = tip.clone(),
                 (None, _) | (_, None) => item.open = false,
             }
         }

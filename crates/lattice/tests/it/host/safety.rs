@@ -23,7 +23,9 @@ fn no_command_but_merge_changes_the_trunk_of_the_remote() {
         world.lattice().args(line.split(' ')).run();
         assert_eq!(world.remote_tip("main"), trunk, "after {line}");
     }
+    world.repo.git(&["branch", "--force", "main", trunk.as_deref().expect("a trunk")]);
     world.run("checkout a");
+    world.run("unfreeze");
     world.run("submit");
     world.run("merge --confirm");
     assert_ne!(world.remote_tip("main"), trunk, "merge does");
@@ -31,7 +33,7 @@ fn no_command_but_merge_changes_the_trunk_of_the_remote() {
 
 #[test]
 fn sync_moves_the_local_trunk_only_forward_and_reports_a_diverged_one() {
-    let world = submitted("main* <- a");
+    let world = submitted("main <- a*");
     let bob = world.colleague("bob");
     bob.commit_file("theirs.txt", "theirs\n", "theirs");
     bob.git(&["push", "--quiet", "origin", "main"]);
