@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 
 use lattice_model::command::merge::Merge;
 use lattice_model::command::submit::{Open, Overwrite, Refresh, SubmitReach, whole_stack};
+use lattice_model::command::sync::Sync;
 use lattice_model::event::Detail;
+use lattice_model::gate::{Command, Refusal, RepairBundle};
 use lattice_model::name::BranchName;
 use lattice_model::plan::Hooks;
 use lattice_model::remote::MergeMethod;
@@ -45,6 +47,9 @@ impl Engine {
     /// Lands pull requests from the bottom up and stops at the first that does not land.
     pub fn merge(&self, mode: &Mode, options: &MergeOptions) -> Result<Merged, EngineError> {
         let branches = self.to_merge(options.branch.as_ref())?;
+        if branches.is_empty() {
+            return self.nothing_to_merge(options);
+        }
         let mut landed: Vec<(BranchName, u64)> = Vec::new();
         let mut end = None;
         for (at, branch) in branches.iter().enumerate() {
@@ -68,6 +73,19 @@ impl Engine {
         }
         let end = end.unwrap_or_else(|| Outcome::Nothing { plan: lattice_model::plan::Plan::new("merge", Hooks::Run) });
         Ok(Merged { landed, end })
+    }
+
+    /// HEAD is on no branch: because something is in the way, or because the user wants it so.
+    fn nothing_to_merge(&self, options: &MergeOptions) -> Result<Merged, EngineError> {
+        match self.blocked(&Sync::probe(self.host()?.offline_facts(), options.hooks))? {
+            Some(bundle) => {
+                let end = Outcome::Gated(RepairBundle { command: Merge::NAME, ..bundle });
+                Ok(Merged { landed: Vec::new(), end })
+            }
+            None => {
+                Err(Refusal::new("no-current-branch", "HEAD is on no branch").hint("lattice checkout <branch>").into())
+            }
+        }
     }
 
     fn merge_one(

@@ -44,14 +44,7 @@ impl Engine {
     ) -> Result<Synced, EngineError> {
         let host = self.host()?;
         let mut synced = Synced { outcomes: Vec::new(), pulls: BTreeMap::new(), landed: Vec::new() };
-        let probe = Sync {
-            trunk: TrunkRelation::NothingNew,
-            landed: BTreeMap::new(),
-            delete: BTreeSet::new(),
-            hooks: options.hooks,
-            host: host.offline_facts(),
-        };
-        if let Some(bundle) = self.blocked(&probe)? {
+        if let Some(bundle) = self.blocked(&Sync::probe(host.offline_facts(), options.hooks))? {
             synced.stops(Outcome::Gated(bundle));
             return Ok(synced);
         }

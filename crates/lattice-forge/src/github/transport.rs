@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION, USER_AGENT};
 use http_body_util::BodyExt;
-use octocrab::Octocrab;
+use octocrab::{OctoBody, Octocrab};
 use serde_json::Value;
 
 use crate::ForgeError;
@@ -124,7 +124,7 @@ impl Transport {
 
     async fn exchange(&self, request: http::Request<String>) -> Result<Answer, ForgeError> {
         let lost = |error: octocrab::Error| ForgeError::Unreachable { detail: root_cause(&error) };
-        let response = self.crab.execute(request).await.map_err(lost)?;
+        let response = self.crab.send(request.map(OctoBody::from)).await.map_err(lost)?;
         let (parts, mut stream) = response.into_parts();
         let mut body = Vec::new();
         while let Some(frame) = stream.frame().await {

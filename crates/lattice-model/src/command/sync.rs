@@ -114,6 +114,12 @@ impl Command for Sync {
 }
 
 impl Sync {
+    /// A request that would change nothing, to see what is in its way.
+    pub fn probe(host: HostFacts, hooks: Hooks) -> Self {
+        let (trunk, landed, delete) = (TrunkRelation::NothingNew, BTreeMap::new(), BTreeSet::new());
+        Self { trunk, landed, delete, hooks, host }
+    }
+
     fn has_landed(&self, snapshot: &Snapshot, branch: &BranchName) -> bool {
         let own = snapshot.position(branch).map_or(0, |position| position.commits.len());
         self.landed.get(branch).is_some_and(|landed| *landed > 0 && *landed >= own)

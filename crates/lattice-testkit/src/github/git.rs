@@ -37,7 +37,8 @@ impl Bare {
 
     /// All branches with their tips, with one process.
     pub(super) fn tips(&self) -> BTreeMap<String, String> {
-        let listed = self.ask(&["for-each-ref", "--format=%(refname) %(objectname)", "refs/heads/"]).unwrap_or_default();
+        let listed =
+            self.ask(&["for-each-ref", "--format=%(refname) %(objectname)", "refs/heads/"]).unwrap_or_default();
         let pairs = listed.lines().filter_map(|line| line.strip_prefix("refs/heads/")?.split_once(' '));
         pairs.map(|(name, tip)| (name.to_owned(), tip.to_owned())).collect()
     }

@@ -96,7 +96,6 @@ pub(crate) struct IssuesDocument {
     issue: Option<ItemDocument>,
     #[serde(skip_serializing_if = "Option::is_none")]
     issues: Option<Vec<ItemDocument>>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     comments: Vec<CommentDocument>,
     #[serde(skip_serializing_if = "Option::is_none")]
     labels: Option<Vec<String>>,

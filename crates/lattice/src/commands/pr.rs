@@ -107,11 +107,8 @@ pub(crate) struct PrsDocument {
     pulls: Vec<PullDocument>,
     #[serde(skip_serializing_if = "Option::is_none")]
     body: Option<String>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     comments: Vec<CommentDocument>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     reviews: Vec<ReviewDocument>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     files: Vec<FileDocument>,
 }
 
