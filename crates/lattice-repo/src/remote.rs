@@ -137,6 +137,14 @@ impl Remote {
         self.git.fetch_objects(&self.name, &names, self.credential.as_ref()).map_err(|error| self.failed(error))
     }
 
+    /// The commit that a ref of the remote points to, with its objects here.
+    pub fn commit_at(&self, name: &RefName) -> Result<Option<Oid>, RemoteError> {
+        let Some(at) = self.refs(&[name.to_string()])?.remove(name) else { return Ok(None) };
+        let fetched = self.git.fetch_objects(&self.name, std::slice::from_ref(name), self.credential.as_ref());
+        fetched.map_err(|error| self.failed(error))?;
+        Ok(Some(at))
+    }
+
     /// The same remote, with a header that authenticates Git over HTTP.
     #[must_use]
     pub fn with_credential(&self, credential: Credential) -> Self {

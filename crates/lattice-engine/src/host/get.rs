@@ -5,7 +5,7 @@ use lattice_model::command::submit::link_to;
 use lattice_model::gate::Refusal;
 use lattice_model::host::{Pull, PullState};
 use lattice_model::id::Oid;
-use lattice_model::name::BranchName;
+use lattice_model::name::{BranchName, RefName};
 use lattice_model::plan::Hooks;
 use lattice_model::snapshot::Snapshot;
 use lattice_repo::ReadWorkingCopy;
@@ -164,6 +164,12 @@ impl Engine {
 
     /// Where the remote has the branch, with its commits here.
     fn fetched(&self, host: &Host, wanted: &Wanted) -> Result<Oid, EngineError> {
+        if let Some(pull) = wanted.pull.as_ref().filter(|pull| pull.fork.is_some()) {
+            // Hosts keep the heads of forks under a name of their own.
+            let name = RefName::new(format!("refs/pull/{}/head", pull.number)).expect("a number is a valid component");
+            let found = host.remote()?.commit_at(&name)?;
+            return found.ok_or_else(|| Refusal::new("not-on-remote", format!("{name} is not on the remote")).into());
+        }
         let there = self.repo.tracking(host.reading.name())?.get(&wanted.branch).copied();
         there.ok_or_else(|| {
             let what = format!("`{}` is not on `{}`", wanted.branch, host.reading.name());

@@ -75,6 +75,10 @@ impl Engine {
     /// Reads what the remote and the host know of these branches.
     fn facts(&self, host: &Host, snapshot: &Snapshot, branches: &[BranchName]) -> Result<HostFacts, EngineError> {
         let mut facts = host.offline_facts();
+        facts.access = self.access(host)?;
+        if facts.access != AccessReading::Granted {
+            return Ok(facts);
+        }
         let (parts, remote) = (host.parts()?, host.remote()?);
         let names: Vec<_> = branches.iter().map(|branch| branch.branch_ref().to_string()).collect();
         // The remote and the host are asked at the same time; neither needs the other.
@@ -85,7 +89,6 @@ impl Engine {
         });
         facts.heads = refs?.into_iter().filter_map(|(name, oid)| Some((name.as_branch()?, oid))).collect();
         facts.pulls = pulls?;
-        facts.access = self.access(host)?;
         let pairs =
             facts.heads.iter().filter_map(|(branch, there)| Some((branch.clone(), snapshot.tip(branch)?, *there)));
         facts.ours = BTreeSet::from_iter(self.repo.ours(&pairs.collect::<Vec<_>>())?);

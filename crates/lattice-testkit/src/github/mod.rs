@@ -134,6 +134,27 @@ impl GitHub {
         number
     }
 
+    /// Adds a pull request whose head is in somebody's fork, at a commit that the repository has.
+    pub fn add_fork_pull(&self, slug: &str, (fork, head): (&str, &str), commit: &str) -> u64 {
+        let mut state = self.state();
+        let repository = state.repositories.get_mut(slug).expect("the repository was made");
+        let number = repository.next_number();
+        repository.bare.ask(&["update-ref", &format!("refs/pull/{number}/head"), commit]).expect("the commit is there");
+        let mut item = api::new_item(number, "from a fork", "", "mallory");
+        item.pull = Some(state::PullPart {
+            head: head.to_owned(),
+            base: "main".to_owned(),
+            draft: false,
+            merged: None,
+            head_at: commit.to_owned(),
+            reviewers: Vec::new(),
+            reviews: Vec::new(),
+            fork: Some(fork.to_owned()),
+        });
+        repository.items.insert(number, item);
+        number
+    }
+
     /// A pull request as it is now.
     pub fn pull(&self, slug: &str, number: u64) -> Value {
         let web = self.web_url();

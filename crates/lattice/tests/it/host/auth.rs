@@ -44,7 +44,7 @@ fn refreshes(world: &World) -> usize {
     requests.iter().filter(|line| line.ends_with("/login/oauth/access_token")).count()
 }
 
-// proves: ST-5.2-12, ST-5.2-18, ST-8.2-11, ST-8.2-12, ST-8.2-14, ST-11.3-2
+// proves: ST-5.2-12, ST-5.2-18, ST-5.2-19, ST-8.2-11, ST-8.2-12, ST-8.2-14, ST-11.3-2
 #[test]
 fn a_command_for_github_needs_a_token_that_is_valid_or_can_be_refreshed() {
     let world = World::github("main <- a*");

@@ -108,3 +108,95 @@ fn a_token_that_may_only_read_is_told_apart() {
     assert_eq!(document["issues"][0]["id"].as_str().map(|id| id.starts_with("push-not-allowed")), Some(true));
     assert!(world.remote_tip("a").is_none(), "nothing was pushed");
 }
+
+// proves: ST-5.3-5
+#[test]
+fn submit_without_anything_that_it_requires_asks_github_for_nothing_that_changes_it() {
+    type Break = fn(&World);
+    let ways: [(&str, Break); 9] = [
+        ("TrunkKnown", |world| world.repo.write_config("")),
+        ("NoLatticeOpInProgress", |world| std::fs::write(world.repo.op_state_path(), "").expect("it can be written")),
+        ("NoExternalGitOpInProgress", |world| drop(world.repo.git(&["bisect", "start"]))),
+        ("MetadataReadable", |world| world.repo.set_metadata_raw("a", b"{")),
+        ("GraphValid", |world| {
+            let mut metadata = world.repo.metadata("a");
+            metadata["parent"] = json!({ "kind": "branch", "name": "b" });
+            world.repo.set_metadata_raw("a", metadata.to_string().as_bytes());
+        }),
+        ("FrozenPolicySatisfied", |world| {
+            world.run("freeze b");
+            world.repo.git(&["checkout", "--quiet", "a"]);
+            world.repo.commit_file("more.txt", "more\n", "a moves");
+            world.repo.git(&["checkout", "--quiet", "b"]);
+        }),
+        ("RemoteResolved", |world| drop(world.repo.git(&["remote", "remove", "origin"]))),
+        ("AuthAvailable", |world| world.github.as_ref().expect("a GitHub").revoke("ghp_marked")),
+        ("RepoAuthorized", |world| world.github.as_ref().expect("a GitHub").make_read_only("acme/tools")),
+    ];
+    for (capability, damage) in ways {
+        let world = World::github("main <- a <- b*");
+        damage(&world);
+        let github = world.github.as_ref().expect("a GitHub");
+        github.forget();
+        let program = if capability == "AuthAvailable" { crate::lattice(&world.repo) } else { world.lattice() };
+        let output = program.args(["submit", "--stack", "--debug"]).run();
+        assert!(matches!(output.code, Some(1 | 3)), "{capability}: {}", output.snapshot());
+        assert!(output.stderr.contains("cannot run"), "{capability}: {}", output.snapshot());
+        let changes = github.log().into_iter().filter(|request| request.method != "GET").count();
+        assert_eq!(changes, 0, "{capability}: {:?}", github.requests());
+    }
+}
+
+// proves: ST-5.2-13
+#[test]
+fn owner_and_repository_are_resolved_from_every_form_of_address() {
+    let world = World::github("main <- a*");
+    let host = world.github.as_ref().expect("a GitHub").web_url().replace("http://", "");
+    let name = host.split(':').next().expect("a name").to_owned();
+    let summary = || crate::lattice(&world.repo).args(["submit"]).json()["issues"][0]["summary"].clone();
+    for url in [
+        format!("http://{host}/acme/tools.git"),
+        format!("http://{host}/acme/tools"),
+        format!("http://user:password@{host}/acme/tools"),
+        format!("ssh://git@{name}/acme/tools.git"),
+        format!("git@{name}:acme/tools.git"),
+        format!("git@{name}:acme/tools"),
+    ] {
+        world.repo.git(&["remote", "set-url", "origin", &url]);
+        assert_eq!(summary(), json!("Not authenticated. Run `lattice auth login`."), "{url} is on GitHub");
+    }
+    world.repo.git(&["remote", "remove", "origin"]);
+    assert_eq!(summary(), json!("there is no remote `origin` to submit to"));
+}
+
+#[test]
+fn a_pull_request_from_a_fork_with_the_name_of_a_local_branch_overwrites_nothing() {
+    let world = World::github("main <- a*");
+    let github = world.github.as_ref().expect("a GitHub");
+    let theirs = world.repo.git(&["commit-tree", "-p", "main", "-m", "theirs", "main^{tree}"]);
+    world.repo.git(&["push", "--quiet", "origin", &format!("{theirs}:refs/heads/elsewhere")]);
+    let number = github.add_fork_pull("acme/tools", ("mallory/tools", "a"), &theirs).to_string();
+    let (a, main) = (world.repo.rev("a"), world.repo.rev("main"));
+    world.lattice().args(["get", &number]).ok();
+    assert_eq!((world.repo.rev("a"), world.repo.rev("main")), (a, main), "what is here stays");
+    assert_eq!(world.repo.rev(&format!("pr-{number}/a")), theirs, "it has a name of its own");
+    world.run("checkout a");
+    world.run("submit");
+    assert_eq!(github.items("acme/tools"), 2, "and is not taken for ours");
+    assert_ne!(world.repo.metadata("a")["pr"]["number"].to_string(), number);
+}
+
+#[test]
+fn names_that_look_like_options_are_refused_and_no_file_appears() {
+    let world = World::github("main <- a*");
+    let file = world.repo.sandbox().root().join("appeared");
+    for name in [format!("--output={}", file.display()), "-h".to_owned(), "--upload-pack=x".to_owned()] {
+        let output = world.lattice().args(["get", "--", &name]).run();
+        assert_eq!(output.code, Some(1), "{name}: {}", output.snapshot());
+        let tip = world.repo.rev("a");
+        world.remote.git(&["update-ref", &format!("refs/heads/{name}"), &tip]);
+    }
+    world.run("sync");
+    world.run("submit");
+    assert!(!file.exists());
+}

@@ -208,3 +208,41 @@ fn what_a_host_says_changes_only_the_cached_part_of_metadata() {
         assert_eq!(world.repo.metadata("b")["pr"], json!({ "state": "none" }));
     }
 }
+
+// proves: ST-6.1-9, ST-6.1-6
+#[test]
+fn everything_that_concerns_a_remote_comes_last_in_a_plan() {
+    let world = World::path("main <- a <- b*");
+    let plan = world.run("submit --stack --dry-run --reviewers ann")["plan"].clone();
+    let steps: Vec<_> = plan["steps"].as_array().expect("a list").iter().collect();
+    let phases: Vec<_> = steps.iter().map(|step| step["phase"].as_str().expect("a phase")).collect();
+    let order = ["local-structural", "local-verification", "remote"];
+    let rank = |phase: &&str| order.iter().position(|known| known == phase).expect("a known phase");
+    assert!(phases.is_sorted_by_key(rank), "{phases:?}");
+    for step in steps {
+        let remote = ["push", "fetch", "host"].contains(&step["type"].as_str().expect("a type"));
+        assert_eq!(step["phase"] == json!("remote"), remote, "{step:#}");
+    }
+    assert!(phases.contains(&"remote"), "{phases:?}");
+    assert_eq!(world.remote.branch_refs().len(), 1, "a dry run pushes nothing");
+}
+
+// proves: ST-6.1-8
+#[test]
+fn a_result_that_is_not_what_was_planned_is_never_pushed() {
+    let world = World::path("main <- a <- b*");
+    world.repo.git(&["checkout", "--quiet", "main"]);
+    world.repo.commit_file("more.txt", "more\n", "trunk moves");
+    world.repo.git(&["checkout", "--quiet", "b"]);
+    let old = world.repo.rev("b");
+    let mut wrapper = GitWrapper::new(&world.repo);
+    // Once the restack has moved `b`, somebody moves it away before the result is looked at.
+    let moves = format!(
+        "test \"$(\"$REAL_GIT\" rev-parse refs/heads/b)\" = {old} || \"$REAL_GIT\" update-ref refs/heads/b refs/heads/main"
+    );
+    wrapper.on("for-each-ref", lattice_testkit::Occurrence::Every, Action::Run(moves));
+    let output = world.lattice().wrapper(&wrapper).args(["submit", "--stack", "--json"]).fails(1);
+    assert_eq!(output.json()["error"]["code"], json!("not-verified"), "{}", output.snapshot());
+    assert_eq!(world.remote.branch_refs().len(), 1, "nothing was pushed");
+    assert!(wrapper.calls().iter().all(|call| !call.contains("push --porcelain")), "nor tried");
+}
