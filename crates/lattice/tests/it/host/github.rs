@@ -193,7 +193,7 @@ fn names_that_look_like_options_are_refused_and_no_file_appears() {
     for name in [format!("--output={}", file.display()), "-h".to_owned(), "--upload-pack=x".to_owned()] {
         let output = world.lattice().args(["get", "--", &name]).run();
         assert_eq!(output.code, Some(1), "{name}: {}", output.snapshot());
-        let tip = world.repo.rev("a");
+        let tip = world.remote.rev("main");
         world.remote.git(&["update-ref", &format!("refs/heads/{name}"), &tip]);
     }
     world.run("sync");
