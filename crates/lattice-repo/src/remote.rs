@@ -1,6 +1,7 @@
 //! One remote of a repository: its URL, its refs, and what a forge may ask of it.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use lattice_model::id::Oid;
 use lattice_model::name::{BranchName, RefName};
@@ -10,6 +11,7 @@ use lattice_model::remote::{
 };
 
 use crate::Repo;
+use crate::git::picker::Picker;
 use crate::git::{Git, GitError};
 
 pub use crate::git::remote::Credential;
@@ -18,6 +20,7 @@ pub use crate::git::remote::Credential;
 #[derive(Debug, Clone)]
 pub struct Remote {
     git: Git,
+    common_dir: PathBuf,
     name: String,
     location: String,
     credential: Option<Credential>,
@@ -40,7 +43,7 @@ impl Repo {
     /// The remote with this name; `location` is how it is shown.
     pub fn remote(&self, name: &str, location: &str) -> Remote {
         let (name, location) = (name.to_owned(), location.to_owned());
-        Remote { git: self.git.clone(), name, location, credential: None }
+        Remote { git: self.git.clone(), common_dir: self.paths.common_dir.clone(), name, location, credential: None }
     }
 
     /// Remote-tracking branches of a remote.
@@ -213,7 +216,7 @@ impl GitRemote for Remote {
         self.bring(&[&landing.base, &landing.head])?;
         let (base, head) = (landing.base.at, landing.head.at);
         let landed = match landing.method {
-            MergeMethod::Rebase => self.git.picked_onto(base, head),
+            MergeMethod::Rebase => self.git.picked_onto(Picker::new(&self.common_dir), base, head),
             MergeMethod::Merge | MergeMethod::Squash => self.git.merged_tree(base, head).and_then(|tree| {
                 let parents = match landing.method {
                     MergeMethod::Merge => vec![base, head],

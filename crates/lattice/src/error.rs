@@ -1,7 +1,6 @@
 //! Failures as users see them: what happened, why, what to type next, and the exit code.
 
 use lattice_engine::{ConfigEditError, DeriveError, EngineError, ExecuteError, GitError, LockError};
-use lattice_engine::{ConfigEditError, EngineError, ExecuteError, GitError, LockError};
 use lattice_forge::ForgeError;
 use lattice_forge::secret::SecretError;
 use lattice_forge::token::AuthError;

@@ -32,6 +32,8 @@ impl Repo {
             | Step::WriteConfig { .. }
             | Step::Stage { .. }
             | Step::Commit { .. }
+            | Step::Derive { .. }
+            | Step::LeaveFiles { .. }
             | Step::Rewrite { .. }
             | Step::SetRef { .. }
             | Step::SetMetadata { .. }

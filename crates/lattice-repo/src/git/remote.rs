@@ -10,8 +10,8 @@ use lattice_model::remote::{FileChange, RemoteUpdate};
 use super::commits::{NewCommit, Sign};
 use super::error::GitError;
 use super::objects::ObjectReader;
+use super::picker::{Pick, Picker};
 use super::process::{Call, Git};
-use super::rewrite::Picked;
 
 /// Transports that Git may use. Others, such as `ext::`, start programs that a URL names.
 const PROTOCOLS: &str = "file:git:http:https:ssh";
@@ -170,18 +170,19 @@ impl Git {
     }
 
     /// The commits of `head` that `base` does not have, picked one by one onto it; `None` on a conflict.
-    pub(crate) fn picked_onto(&self, base: Oid, head: Oid) -> Result<Option<Oid>, GitError> {
+    pub(crate) fn picked_onto(&self, mut picker: Picker, base: Oid, head: Oid) -> Result<Option<Oid>, GitError> {
         let range = [format!("^{base}"), head.to_string()];
         let listed = self.call("rev-list").args(["--reverse", "--topo-order", "--no-merges"]).args(range).run()?;
         let committer = self.committer()?;
         let mut objects: ObjectReader = self.object_reader()?;
         let mut tip = base;
         for commit in listed.split(|byte| *byte == b'\n').filter_map(Oid::from_hex) {
-            match self.pick(&mut objects, commit, tip, &committer)? {
-                Picked::Commit(new) => tip = new,
-                Picked::Conflict => return Ok(None),
+            match self.pick(&mut objects, &mut picker, Pick { commit, onto: tip, committer: &committer })? {
+                Some(new) => tip = new,
+                None => return Ok(None),
             }
         }
+        picker.flush(self)?;
         Ok(Some(tip))
     }
 

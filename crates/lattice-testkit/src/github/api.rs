@@ -200,8 +200,9 @@ fn open_pull(repository: &mut Repository, sent: &Value, place: &Place<'_>) -> Re
     let refused = |message: String| {
         Response::json(422, &json!({ "message": "Validation Failed", "errors": [{ "message": message }] }))
     };
-    let exists =
-        |item: &Item| item.open && item.pull.as_ref().is_some_and(|pull| pull.head == head && pull.base == base);
+    let exists = |item: &Item| {
+        item.open && item.pull.as_ref().is_some_and(|own| own.fork.is_none() && own.head == head && own.base == base)
+    };
     if repository.items.values().any(exists) {
         return refused(format!("A pull request already exists for {}:{head}.", place.user));
     }

@@ -208,13 +208,6 @@ fn story(plan: &Plan, refs: &[RefChange]) -> Vec<String> {
                 format!("on {} (detached)", commit.short())
             }
             Step::LeaveFiles { to: HeadValue::Branch(branch) } => format!("on {branch}, with the changes staged"),
-            Step::SetRef { name, to: None, .. } => match (name.as_metadata_of(), name.as_branch()) {
-                (Some(branch), _) => format!("stopped tracking {branch}"),
-                (None, Some(branch)) => format!("deleted {branch}"),
-                (None, None) => format!("deleted {name}"),
-            },
-            Step::Switch { to: HeadValue::Branch(branch) } => format!("on {branch}"),
-            Step::Switch { to: HeadValue::Detached(commit) } => format!("on {} (detached)", commit.short()),
             Step::Push { remote, updates } => {
                 let names: Vec<_> = updates.iter().map(|update| update.branch.to_string()).collect();
                 format!("pushed {} to {remote}", names.join(", "))
