@@ -8,6 +8,7 @@ mod git;
 mod ledger;
 mod lock;
 mod read;
+mod remote;
 mod scan;
 mod verify;
 pub mod workspace;
@@ -26,6 +27,7 @@ pub use git::process::{GitProgram, INSIDE_OPERATION};
 pub use ledger::LedgerEntry;
 pub use lock::{Lock, LockError, LockHolder};
 pub use read::Kept;
+pub use remote::{Credential, Remote, RemoteUrl};
 pub use scan::{ReadWorkingCopy, ScanError, ScanRequest};
 
 /// An open repository.

@@ -5,7 +5,10 @@ pub mod create;
 pub mod delete;
 pub mod fold;
 pub mod freeze;
+pub mod get;
 pub mod init;
+pub mod link;
+pub mod merge;
 pub mod modify;
 pub mod navigate;
 pub mod rename;
@@ -16,6 +19,8 @@ mod rewrite;
 mod scope;
 pub mod sprite;
 pub mod squash;
+pub mod submit;
+pub mod sync;
 pub mod track;
 pub mod undo;
 
@@ -56,6 +61,11 @@ pub const REGISTRY: &[Registered] = &[
     (sprite::KeepBase::NAME, sprite::KeepBase::REQUIRES),
     (sprite::Import::NAME, sprite::Import::REQUIRES),
     (sprite::ReleaseBase::NAME, sprite::ReleaseBase::REQUIRES),
+    (submit::Submit::NAME, submit::Submit::REQUIRES),
+    (sync::Sync::NAME, sync::Sync::REQUIRES),
+    (get::Get::NAME, get::Get::REQUIRES),
+    (merge::Merge::NAME, merge::Merge::REQUIRES),
+    (link::Unlink::NAME, link::Unlink::REQUIRES),
 ];
 
 #[cfg(test)]

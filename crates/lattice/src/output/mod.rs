@@ -139,6 +139,13 @@ impl Reply {
         self
     }
 
+    /// Adds to the text.
+    #[must_use]
+    pub(crate) fn with_text_below(mut self, text: &str) -> Self {
+        self.text.push_str(text);
+        self
+    }
+
     /// Says it in other words.
     #[must_use]
     pub(crate) fn text(mut self, text: impl Into<String>) -> Self {
@@ -281,6 +288,11 @@ fn visible(text: &str) -> Cow<'_, str> {
 /// A line of the trace that `--debug` asks for.
 pub(crate) fn trace(stage: &str, detail: &str) {
     err(&format!("debug: {stage}: {detail}\n"));
+}
+
+/// Something that takes time, for people who wait.
+pub(crate) fn notice(text: &str) {
+    err(&format!("{text}\n"));
 }
 
 /// Writes data. A reader that has seen enough is no error; a disk that is full is one, see [`checked`].
