@@ -223,7 +223,7 @@ fn status(app: &App, place: &Place) -> Result<Reply, Failure> {
         (Some(_), false) => format!("{}: the stored token has expired\n", found.host),
     };
     let reply = Reply::new(found, text);
-    Ok(if reply.field("authenticated") == true { reply } else { reply.note("lattice auth login") })
+    Ok(if reply.field("authenticated") == true { reply } else { reply.note("log in: lattice auth login") })
 }
 
 fn nobody(place: &Place) -> AuthDocument {

@@ -134,3 +134,25 @@ fn a_list_without_an_end_is_read_to_a_limit() {
     let asked = github.requests().len();
     assert!((50..=200).contains(&asked), "{asked} requests");
 }
+
+#[test]
+fn a_push_whose_answer_was_lost_is_looked_up_and_not_called_a_failure() {
+    let world = World::path("main <- a <- b*");
+    let root = world.repo.sandbox().root().join("remote");
+    let lost = Arc::new(Mutex::new(0));
+    let losing = Arc::clone(&lost);
+    let server = Server::start(Arc::new(move |request: &Request| {
+        let answer = lattice_testkit::github::http_backend(&root, request);
+        let mut lost = losing.lock().expect("no test panics with it");
+        if request.method == "POST" && request.path.ends_with("git-receive-pack") && *lost == 0 {
+            *lost += 1;
+            return Reply::Drop;
+        }
+        Reply::Answer(answer)
+    }));
+    world.repo.git(&["remote", "set-url", "origin", &format!("http://{}/acme/tools.git", server.host())]);
+    world.run("submit --stack");
+    assert_eq!(*lost.lock().expect("no test panics with it"), 1);
+    assert_eq!(world.remote_tip("b"), Some(world.repo.rev("b")));
+    assert_eq!(world.remote.refs_below("refs/lattice/forge/items/").len(), 2);
+}
