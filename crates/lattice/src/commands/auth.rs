@@ -176,6 +176,7 @@ fn identity(app: &App, place: &Place, token: &str) -> Result<String, Failure> {
         tokens: Arc::new(FixedToken(token.to_owned())),
         cache: None,
         notice: Arc::new(crate::output::notice),
+        clock: Arc::new(app.hosts().clock),
         timeout_ms: app.hosts().timeout_ms,
     };
     let nowhere = Slug { owner: String::new(), repo: String::new() };

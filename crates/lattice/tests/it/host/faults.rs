@@ -75,12 +75,27 @@ fn a_limit_is_sat_out_where_it_is_short_and_reported_where_it_is_long() {
     let long = Response::json(403, &json!({ "message": "limit" })).with("retry-after", "3600");
     github.fault(Fault {
         on: "POST /api/graphql".to_owned(),
-        times: 9,
+        times: 1,
         carried_out: false,
         reply: Reply::Answer(long),
     });
     let document = world.lattice().args(["submit", "--json"]).fails(1).json();
     assert_eq!(document["error"]["code"], json!("rate-limited"), "{document:#}");
+    // The limit of the hour says when it ends, not for how long: ten minutes after the clock of this run.
+    let spent =
+        Response::json(403, &json!({})).with("x-ratelimit-remaining", "0").with("x-ratelimit-reset", "1767323400");
+    github.fault(Fault {
+        on: "POST /api/graphql".to_owned(),
+        times: 9,
+        carried_out: false,
+        reply: Reply::Answer(spent),
+    });
+    let program = world.lattice().env("LATTICE_NOW", "2026-01-02T03:00:00Z");
+    let document = program.args(["issue", "list", "--json"]).run().json();
+    assert_eq!(document["ok"], json!(true), "what is not limited works: {document:#}");
+    let program = world.lattice().env("LATTICE_NOW", "2026-01-02T03:00:00Z");
+    let message = program.args(["pr", "show", "--json"]).fails(1).json()["error"]["message"].to_string();
+    assert!(message.contains(" 600 s"), "{message}");
 }
 
 #[test]
