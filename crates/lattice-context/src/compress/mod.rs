@@ -1,0 +1,3 @@
+//! Fits context into a budget.
+
+pub mod outline;
