@@ -295,8 +295,25 @@ pub static LANGUAGES: &[Language] = &[
 
 /// Words that define something in languages without a row of their own for it.
 const DEFINERS: &[&str] = &[
-    "class", "def", "defmodule", "enum", "fn", "fun", "func", "function", "interface", "module", "object", "protocol",
-    "struct", "sub", "table", "trait", "type", "message", "service",
+    "class",
+    "def",
+    "defmodule",
+    "enum",
+    "fn",
+    "fun",
+    "func",
+    "function",
+    "interface",
+    "module",
+    "object",
+    "protocol",
+    "struct",
+    "sub",
+    "table",
+    "trait",
+    "type",
+    "message",
+    "service",
 ];
 
 const fn plain(

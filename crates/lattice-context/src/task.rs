@@ -49,7 +49,9 @@ impl TaskType {
                 "make the change that the request describes, follow the conventions of the code above, and add tests"
             }
             Self::Debug => "find the cause of the failure, explain it, and fix it with the smallest change that does",
-            Self::Refactor => "improve the structure without changing behaviour, and name every caller that is affected",
+            Self::Refactor => {
+                "improve the structure without changing behaviour, and name every caller that is affected"
+            }
             Self::Test => "write tests for the behaviour that the request names, in the style of the existing ones",
             Self::Analyze => "answer from the code above, and name the files and lines that support each statement",
         }

@@ -30,7 +30,7 @@ pub trait TokenCounter: Send + Sync {
     }
 }
 
-impl fmt::Debug for dyn TokenCounter {
+impl fmt::Debug for dyn TokenCounter + '_ {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }

@@ -70,7 +70,8 @@ pub fn outline(language: &Language, text: &str) -> Option<Outline> {
     parser.set_language(&(grammar.parser)()).ok()?;
     let tree = parser.parse(text, None)?;
     let lines: Vec<&str> = text.lines().collect();
-    let mut walk = Walk { grammar, text, lines: &lines, found: Outline::default(), names: Vec::new(), frames: Vec::new() };
+    let mut walk =
+        Walk { grammar, text, lines: &lines, found: Outline::default(), names: Vec::new(), frames: Vec::new() };
     walk.visit(tree.root_node(), 0);
     walk.found.items = top_level(tree.root_node(), &lines);
     Some(walk.found)
@@ -185,9 +186,8 @@ impl Walk<'_> {
         let is_container = self.grammar.containers.contains(&kind);
         if is_container {
             self.names.push(name_of(node, self.text));
-            let inner = node.child_by_field_name("body").map_or(node.start_position().row, |body| {
-                body.start_position().row
-            });
+            let inner =
+                node.child_by_field_name("body").map_or(node.start_position().row, |body| body.start_position().row);
             let head = node.start_position().row..inner.max(node.start_position().row) + 1;
             self.frames.push(head);
             if self.grammar.body != BodyStyle::Docstring {
@@ -230,7 +230,13 @@ impl Walk<'_> {
         let removed: usize = self.lines[cut.clone()].iter().map(|line| line.len() + 1).sum();
         // A marker that is longer than what it stands for helps nobody.
         let is_gain = removed > indent_of(self.lines[cut.start]).len() + 24;
-        is_gain.then(|| Body { name, lines: rows(self.with_decorators(node)), cut, frames: self.frames.clone(), marker })
+        is_gain.then(|| Body {
+            name,
+            lines: rows(self.with_decorators(node)),
+            cut,
+            frames: self.frames.clone(),
+            marker,
+        })
     }
 
     fn with_decorators<'t>(&self, node: Node<'t>) -> Node<'t> {
@@ -319,7 +325,8 @@ fn top_level(root: Node<'_>, lines: &[&str]) -> Vec<usize> {
     for child in root.named_children(&mut cursor) {
         let row = child.start_position().row;
         let leads = child.kind().contains("comment") || child.kind() == "attribute_item";
-        let touches = |from: usize| from <= row && lines[from..row.min(lines.len())].iter().all(|line| !line.trim().is_empty());
+        let touches =
+            |from: usize| from <= row && lines[from..row.min(lines.len())].iter().all(|line| !line.trim().is_empty());
         let start = pending.take().filter(|from| touches(*from)).unwrap_or(row);
         if leads {
             pending = Some(start);

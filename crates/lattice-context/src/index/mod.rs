@@ -62,7 +62,8 @@ impl Index {
         let mut segments = folder.as_deref().map(open_all).unwrap_or_default();
         let mut known = places(&segments);
         let mut warnings = Vec::new();
-        let keys: Vec<Option<BlobKey>> = entries.iter().map(|entry| entry.blob.map(|blob| key_of(&blob.to_string(), &entry.path))).collect();
+        let keys: Vec<Option<BlobKey>> =
+            entries.iter().map(|entry| entry.blob.map(|blob| key_of(&blob.to_string(), &entry.path))).collect();
         let missing: Vec<usize> =
             (0..entries.len()).filter(|at| keys[*at].is_none_or(|key| !known.contains_key(&key))).collect();
         let work = Work { workspace, entries: &entries, keys: &keys, missing: &missing, known: &known };

@@ -40,7 +40,8 @@ pub struct Symbol {
 }
 
 /// Words that begin a line which brings in another file.
-const IMPORTERS: &[&str] = &["import", "from", "use", "#include", "require", "require_relative", "mod", "pub", "export", "using"];
+const IMPORTERS: &[&str] =
+    &["import", "from", "use", "#include", "require", "require_relative", "mod", "pub", "export", "using"];
 
 pub fn scan(language: Option<&Language>, text: &str) -> Scanned {
     let mut scanner = Scanner { language, found: Scanned::default(), line: 1, definer: false };
@@ -169,7 +170,9 @@ fn imports(language: Option<&Language>, text: &str) -> Vec<String> {
             (is_path && word.chars().any(char::is_alphanumeric)).then(|| word.to_owned())
         };
         // `from a.b import c`: the names behind it are worth a look too, they may be modules.
-        let words = line.split(|c: char| c.is_whitespace() || matches!(c, '"' | '\'' | ';' | ',' | '(' | ')' | '{' | '}' | '<' | '>'));
+        let words = line.split(|c: char| {
+            c.is_whitespace() || matches!(c, '"' | '\'' | ';' | ',' | '(' | ')' | '{' | '}' | '<' | '>')
+        });
         let found_here: Vec<String> = words.filter_map(module).take(12).collect();
         if first == "from" && found_here.len() > 1 {
             let base = found_here[0].clone();

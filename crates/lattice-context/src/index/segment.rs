@@ -156,7 +156,16 @@ impl SegmentBuilder {
         let top_at = bytes.len() as u64;
         dictionary.iter().step_by(BLOCK).for_each(|(term, ..)| put(&mut bytes, *term));
         let tables = checksum(&bytes[top_at as usize..]);
-        let footer = [MAGIC, self.docs.len() as u64, records_at, postings_at, blocks_at, top_at, dictionary.len() as u64, tables];
+        let footer = [
+            MAGIC,
+            self.docs.len() as u64,
+            records_at,
+            postings_at,
+            blocks_at,
+            top_at,
+            dictionary.len() as u64,
+            tables,
+        ];
         footer.iter().for_each(|number| put(&mut bytes, *number));
         bytes
     }
@@ -201,7 +210,9 @@ impl Segment {
 
     /// Where a term occurs.
     pub fn postings(&self, term: TermHash) -> Result<Vec<Posting>, SegmentError> {
-        let Some(block) = self.top.partition_point(|first| *first <= term).checked_sub(1) else { return Ok(Vec::new()) };
+        let Some(block) = self.top.partition_point(|first| *first <= term).checked_sub(1) else {
+            return Ok(Vec::new());
+        };
         let first = (block * BLOCK) as u64;
         let count = self.terms.saturating_sub(first).min(BLOCK as u64) as usize;
         let bytes = read(&self.file, self.blocks_at + first * TERM as u64, count * TERM)?;
@@ -234,7 +245,11 @@ impl Segment {
             counts.copy_from_slice(&chunk[4..]);
             Posting { doc: get32(chunk, 0), counts }
         };
-        Ok(bytes.chunks_exact(POSTING).map(posting).filter(|posting| (posting.doc as usize) < self.docs.len()).collect())
+        Ok(bytes
+            .chunks_exact(POSTING)
+            .map(posting)
+            .filter(|posting| (posting.doc as usize) < self.docs.len())
+            .collect())
     }
 
     /// The definitions and imports of a doc.

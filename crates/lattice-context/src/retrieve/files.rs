@@ -18,10 +18,45 @@ pub enum FileKind {
 
 const TEST_FOLDERS: &[&str] = &["test", "tests", "testing", "__tests__", "spec", "specs", "testdata", "e2e"];
 const FIXTURE_FOLDERS: &[&str] = &["fixtures", "fixture", "testdata", "__fixtures__", "__snapshots__", "snapshots"];
-const DOC_FOLDERS: &[&str] = &["doc", "docs", "documentation", "examples", "example", "tutorials", "samples", "release", "releases", "changelog", "whatsnew"];
-const FOREIGN_FOLDERS: &[&str] = &["vendor", "vendored", "third_party", "thirdparty", "node_modules", "extern", "externals", "_vendor", "dist", "bundled", "locale"];
-const CONFIG_NAMES: &[&str] = &["Makefile", "Dockerfile", "setup.cfg", "tox.ini", "package.json", "Cargo.toml", "pyproject.toml", "go.mod", "setup.py"];
-const LOCK_NAMES: &[&str] = &["Cargo.lock", "package-lock.json", "yarn.lock", "pnpm-lock.yaml", "poetry.lock", "uv.lock", "go.sum"];
+const DOC_FOLDERS: &[&str] = &[
+    "doc",
+    "docs",
+    "documentation",
+    "examples",
+    "example",
+    "tutorials",
+    "samples",
+    "release",
+    "releases",
+    "changelog",
+    "whatsnew",
+];
+const FOREIGN_FOLDERS: &[&str] = &[
+    "vendor",
+    "vendored",
+    "third_party",
+    "thirdparty",
+    "node_modules",
+    "extern",
+    "externals",
+    "_vendor",
+    "dist",
+    "bundled",
+    "locale",
+];
+const CONFIG_NAMES: &[&str] = &[
+    "Makefile",
+    "Dockerfile",
+    "setup.cfg",
+    "tox.ini",
+    "package.json",
+    "Cargo.toml",
+    "pyproject.toml",
+    "go.mod",
+    "setup.py",
+];
+const LOCK_NAMES: &[&str] =
+    &["Cargo.lock", "package-lock.json", "yarn.lock", "pnpm-lock.yaml", "poetry.lock", "uv.lock", "go.sum"];
 
 impl FileKind {
     pub fn of(path: &str) -> Self {
@@ -30,8 +65,17 @@ impl FileKind {
         let stem = name.split('.').next().unwrap_or(name);
         let language = language_of(path).map(|language| language.name);
         let is_in = |names: &[&str]| folders.iter().any(|folder| names.contains(&folder.to_ascii_lowercase().as_str()));
-        let is_test_name = stem.starts_with("test_") || stem.ends_with("_test") || stem.ends_with("_tests") || stem == "tests" || stem == "test" || stem == "conftest"
-            || name.contains(".test.") || name.contains(".spec.") || stem.ends_with("Test") || stem.ends_with("Tests") || stem.ends_with("_spec");
+        let is_test_name = stem.starts_with("test_")
+            || stem.ends_with("_test")
+            || stem.ends_with("_tests")
+            || stem == "tests"
+            || stem == "test"
+            || stem == "conftest"
+            || name.contains(".test.")
+            || name.contains(".spec.")
+            || stem.ends_with("Test")
+            || stem.ends_with("Tests")
+            || stem.ends_with("_spec");
         if LOCK_NAMES.contains(&name) || name.ends_with(".min.js") || name.ends_with(".map") || is_in(FOREIGN_FOLDERS) {
             return Self::Generated;
         }
@@ -40,7 +84,9 @@ impl FileKind {
         }
         if is_test_name || is_in(TEST_FOLDERS) {
             return match language {
-                Some("json" | "yaml" | "xml" | "html" | "text" | "toml" | "css" | "ini" | "sql") | None => Self::Fixture,
+                Some("json" | "yaml" | "xml" | "html" | "text" | "toml" | "css" | "ini" | "sql") | None => {
+                    Self::Fixture
+                }
                 Some(_) => Self::Test,
             };
         }

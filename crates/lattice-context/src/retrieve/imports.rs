@@ -90,7 +90,8 @@ fn normalized(from: &str, import: &str) -> String {
         return joined(folder, strip_extension(rest));
     }
     if import.contains("::") {
-        let path: Vec<&str> = import.split("::").filter(|part| !matches!(*part, "crate" | "self" | "super" | "")).collect();
+        let path: Vec<&str> =
+            import.split("::").filter(|part| !matches!(*part, "crate" | "self" | "super" | "")).collect();
         return path.join("/");
     }
     if import.contains('/') {

@@ -3,6 +3,7 @@
 pub mod files;
 pub mod history;
 pub mod imports;
+pub mod passage;
 pub mod rank;
 pub mod request;
 pub mod terms;

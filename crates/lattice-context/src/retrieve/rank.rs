@@ -88,6 +88,15 @@ pub struct Ranker<'a> {
 }
 
 impl Ranker<'_> {
+    /// How much each term of a request says in this workspace.
+    pub fn term_weights(&self, query: &Query) -> HashMap<terms::TermHash, f64> {
+        let names: Vec<&String> = query.terms.keys().collect();
+        let hashes: Vec<_> = names.iter().map(|term| terms::hash(term)).collect();
+        let occurrences = self.index.occurrences(&hashes);
+        let weights = names.iter().zip(&occurrences).map(|(name, found)| query.terms[*name] * self.idf(found.len()));
+        hashes.iter().copied().zip(weights).collect()
+    }
+
     /// All files with anything that speaks for them, best first; ties in the order of paths.
     pub fn rank(&self, query: &Query) -> Vec<Ranked> {
         let files = &self.index.files;
@@ -105,7 +114,11 @@ impl Ranker<'_> {
             .iter()
             .zip(&signals)
             .filter(|(_, signals)| signals.sum() > 0.0)
-            .map(|(file, signals)| Ranked { path: file.path.clone(), relevance: signals.sum() / best, signals: *signals })
+            .map(|(file, signals)| Ranked {
+                path: file.path.clone(),
+                relevance: signals.sum() / best,
+                signals: *signals,
+            })
             .collect();
         ranked.sort_by(|one, other| other.relevance.total_cmp(&one.relevance).then_with(|| one.path.cmp(&other.path)));
         ranked
@@ -213,8 +226,10 @@ impl Ranker<'_> {
     fn files_named(&self, path: &str) -> Vec<u32> {
         let mut tail = path;
         for _ in 0..24 {
-            let ends = |known: &str| known.strip_suffix(tail).is_some_and(|before| before.is_empty() || before.ends_with('/'));
-            let found: Vec<u32> = (0..).zip(&self.index.files).filter(|(_, file)| ends(&file.path)).map(|(at, _)| at).collect();
+            let ends =
+                |known: &str| known.strip_suffix(tail).is_some_and(|before| before.is_empty() || before.ends_with('/'));
+            let found: Vec<u32> =
+                (0..).zip(&self.index.files).filter(|(_, file)| ends(&file.path)).map(|(at, _)| at).collect();
             match found.len() {
                 0 => {}
                 1..=3 => return found,

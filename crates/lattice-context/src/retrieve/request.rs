@@ -60,7 +60,10 @@ pub fn parse(request: &str) -> Query {
 
 impl Query {
     fn line(&mut self, line: &str, weight: f64) {
-        for piece in line.split(|c: char| c.is_whitespace() || matches!(c, '(' | ')' | '[' | ']' | '{' | '}' | ',' | ';' | '"' | '\'' | '<' | '>' | '=' | '|')) {
+        for piece in line.split(|c: char| {
+            c.is_whitespace()
+                || matches!(c, '(' | ')' | '[' | ']' | '{' | '}' | ',' | ';' | '"' | '\'' | '<' | '>' | '=' | '|')
+        }) {
             let quoted = piece.contains('`');
             let piece = piece.trim_matches(|c: char| !(terms::is_word(c) || c == '/' || c == '@' || c == '~'));
             if piece.is_empty() || piece.contains("://") {
@@ -81,7 +84,7 @@ impl Query {
             *entry = entry.max(weight);
         }
         let lower = word.to_lowercase();
-        if terms::STOP_WORDS.binary_search(&lower.as_str()).is_ok() || is_stop(&lower) {
+        if is_stop(&lower) {
             return;
         }
         terms::of_word(word, |term| {
@@ -99,7 +102,8 @@ impl Query {
         let path = path.trim_start_matches("./");
         if language_of(path).is_some() || (path.contains('/') && path.len() > 3) {
             self.paths.entry(path.to_owned()).or_insert(line);
-        } else if path.contains('.') && path.split('.').all(|part| !part.is_empty() && part.chars().all(terms::is_word)) {
+        } else if path.contains('.') && path.split('.').all(|part| !part.is_empty() && part.chars().all(terms::is_word))
+        {
             self.modules.insert(path.to_owned());
         }
         if let Some((head, _)) = path.split_once("::")
@@ -121,7 +125,8 @@ fn looks_like_code(word: &str) -> bool {
         return false;
     }
     let has_underscore = inner.contains('_') || word.starts_with("__");
-    let lower_then_upper = inner.as_bytes().windows(2).any(|pair| pair[0].is_ascii_lowercase() && pair[1].is_ascii_uppercase());
+    let lower_then_upper =
+        inner.as_bytes().windows(2).any(|pair| pair[0].is_ascii_lowercase() && pair[1].is_ascii_uppercase());
     has_underscore || lower_then_upper
 }
 
