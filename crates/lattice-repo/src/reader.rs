@@ -63,6 +63,11 @@ impl Reader {
         self.git.resolve_commit(name)
     }
 
+    /// The blob whose id begins with these digits, if there is exactly one.
+    pub fn resolve_blob(&self, prefix: &str) -> Result<Option<Oid>, GitError> {
+        self.git.resolve_blob(prefix)
+    }
+
     pub fn merge_base(&self, one: Oid, other: Oid) -> Result<Option<Oid>, GitError> {
         self.git.merge_base(one, other)
     }

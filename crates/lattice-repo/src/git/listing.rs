@@ -179,8 +179,17 @@ impl Git {
 
     /// The commit that a branch, tag or other name of the user's stands for.
     pub(crate) fn resolve_commit(&self, name: &str) -> Result<Option<Oid>, GitError> {
+        self.resolve_as(name, "commit")
+    }
+
+    /// The blob whose id begins with these digits.
+    pub(crate) fn resolve_blob(&self, prefix: &str) -> Result<Option<Oid>, GitError> {
+        self.resolve_as(prefix, "blob")
+    }
+
+    fn resolve_as(&self, name: &str, kind: &str) -> Result<Option<Oid>, GitError> {
         let arguments = ["--verify", "--quiet", "--end-of-options"];
-        let finished = self.call("rev-parse").args(arguments).arg(format!("{name}^{{commit}}")).finish()?;
+        let finished = self.call("rev-parse").args(arguments).arg(format!("{name}^{{{kind}}}")).finish()?;
         Ok(Oid::from_hex(finished.stdout.trim_ascii_end()).filter(|_| finished.code == 0))
     }
 

@@ -166,6 +166,7 @@ fn makes_a_plan(command: &Command) -> bool {
         | Command::Plan(_)
         | Command::Apply(_)
         | Command::Explain(_)
+        | Command::Context(_)
         | Command::Completion(_)
         | Command::Man(_)
         | Command::Schema(_)
