@@ -25,6 +25,7 @@ pub mod workspace;
 
 /// Runs a gatherer's future to its end on this thread; blocking work goes to a pool beside it.
 pub fn drive<F: Future>(future: F) -> F::Output {
-    let runtime = tokio::runtime::Builder::new_current_thread().build().expect("bug: a runtime without I/O needs nothing");
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().build().expect("bug: a runtime without I/O needs nothing");
     runtime.block_on(future)
 }

@@ -21,7 +21,7 @@ const MOST_NAMES: usize = 24;
 
 /// Draws as many files as the budget holds, best first.
 pub fn map(workspace: &Workspace, budget: usize, threads: usize) -> Result<Map, WorkspaceError> {
-    let index = Index::open(workspace, workspace.entries()?, threads);
+    let index = Index::open(workspace, workspace.entries()?.to_vec(), threads);
     let history = workspace.reader().map(History::read).unwrap_or_default();
     let modules = ModuleMap::new(index.files.iter().map(|file| file.path.as_str()));
     let mut importers: BTreeMap<u32, f64> = BTreeMap::new();
@@ -32,7 +32,10 @@ pub fn map(workspace: &Workspace, budget: usize, threads: usize) -> Result<Map, 
             record.imports.iter().flat_map(|import| modules.resolve(&file.path, import)).collect();
         imported.sort_unstable();
         imported.dedup();
-        imported.into_iter().filter(|other| *other != number).for_each(|other| *importers.entry(other).or_default() += 1.0);
+        imported
+            .into_iter()
+            .filter(|other| *other != number)
+            .for_each(|other| *importers.entry(other).or_default() += 1.0);
     }
     let recency = history.recency();
     let score = |number: usize, path: &str| {

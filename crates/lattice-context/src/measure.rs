@@ -13,16 +13,12 @@ use crate::workspace::{Entry, FILE_LIMIT, Workspace, WorkspaceError};
 const CACHE_LIMIT: u64 = 64 << 20;
 
 /// Tokens by path. Files that are no text are left out; counts of contents that Git knows are kept.
-pub fn measure(
-    workspace: &Workspace,
-    below: &str,
-    threads: usize,
-) -> Result<BTreeMap<String, usize>, WorkspaceError> {
+pub fn measure(workspace: &Workspace, below: &str, threads: usize) -> Result<BTreeMap<String, usize>, WorkspaceError> {
     let below = below.trim_end_matches('/');
     let inside = |path: &str| {
         below.is_empty() || path == below || path.strip_prefix(below).is_some_and(|rest| rest.starts_with('/'))
     };
-    let entries: Vec<Entry> = workspace.entries()?.into_iter().filter(|entry| inside(&entry.path)).collect();
+    let entries: Vec<&Entry> = workspace.entries()?.iter().filter(|entry| inside(&entry.path)).collect();
     let cache = workspace.cache_dir().map(|cache| cache.join(format!("tokens-1-{}", workspace.counter.name())));
     let known = cache.as_deref().map(read_counts).unwrap_or_default();
     let next = AtomicUsize::new(0);
@@ -42,7 +38,8 @@ pub fn measure(
         }
     });
     let counted = counted.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
-    let fresh = counted.iter().any(|(at, _)| entries[*at].blob.is_some_and(|blob| !known.contains_key(&blob.to_string())));
+    let fresh =
+        counted.iter().any(|(at, _)| entries[*at].blob.is_some_and(|blob| !known.contains_key(&blob.to_string())));
     if let Some(cache) = cache.filter(|_| fresh) {
         let mut all: BTreeMap<String, Option<usize>> = known.into_iter().collect();
         let new = counted.iter().filter_map(|(at, tokens)| Some((entries[*at].blob?.to_string(), *tokens)));

@@ -6,7 +6,7 @@ use std::fs::File;
 use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Component, Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use lattice_model::id::Oid;
 use lattice_model::time::Timestamp;
@@ -24,6 +24,8 @@ pub struct Workspace {
     root: PathBuf,
     reader: Option<Reader>,
     cache: Option<PathBuf>,
+    /// Listed once: everything that one run decides is about the same files.
+    listing: OnceLock<Vec<Entry>>,
     pub counter: Arc<dyn TokenCounter>,
 }
 
@@ -93,7 +95,7 @@ impl Workspace {
             Ok(reader) => {
                 let root = reader.paths().work_dir.clone().ok_or(WorkspaceError::Bare)?;
                 let cache = Some(reader.cache_dir());
-                Ok(Self { root, reader: Some(reader), cache, counter })
+                Ok(Self { root, reader: Some(reader), cache, listing: OnceLock::new(), counter })
             }
             Err(GitError::NotARepository(_) | GitError::NotInstalled(_)) => {
                 let failed = |source| WorkspaceError::Folder { path: directory.to_owned(), source };
@@ -101,7 +103,7 @@ impl Workspace {
                 let name = root.as_os_str().as_bytes();
                 let own = format!("{:016x}", super::retrieve::terms::hash(&String::from_utf8_lossy(name)));
                 let cache = user_cache.map(|cache| cache.join("lattice").join("context").join(own));
-                Ok(Self { root, reader: None, cache, counter })
+                Ok(Self { root, reader: None, cache, listing: OnceLock::new(), counter })
             }
             Err(error) => Err(error.into()),
         }
@@ -128,14 +130,18 @@ impl Workspace {
     }
 
     /// All files that Git does not ignore, sorted by path.
-    pub fn entries(&self) -> Result<Vec<Entry>, WorkspaceError> {
-        match &self.reader {
+    pub fn entries(&self) -> Result<&[Entry], WorkspaceError> {
+        if let Some(listed) = self.listing.get() {
+            return Ok(listed);
+        }
+        let entries = match &self.reader {
             Some(reader) => {
                 let files = reader.files()?.into_iter();
-                Ok(files.map(|file| Entry { path: shown_path(&file.path), blob: file.blob }).collect())
+                files.map(|file| Entry { path: shown_path(&file.path), blob: file.blob }).collect()
             }
-            None => Ok(self.walk()),
-        }
+            None => self.walk(),
+        };
+        Ok(self.listing.get_or_init(|| entries))
     }
 
     fn walk(&self) -> Vec<Entry> {

@@ -19,6 +19,8 @@ pub struct Outline {
     pub bodies: Vec<Body>,
     /// First lines of top-level items, comments above them included.
     pub items: Vec<usize>,
+    /// First lines of callables inside of items, where an item that is too long may be divided.
+    pub members: Vec<usize>,
     /// Lines of imports.
     pub imports: Vec<Range<usize>>,
 }
@@ -74,6 +76,7 @@ pub fn outline(language: &Language, text: &str) -> Option<Outline> {
         Walk { grammar, text, lines: &lines, found: Outline::default(), names: Vec::new(), frames: Vec::new() };
     walk.visit(tree.root_node(), 0);
     walk.found.items = top_level(tree.root_node(), &lines);
+    walk.found.members.sort_unstable();
     Some(walk.found)
 }
 
@@ -177,6 +180,10 @@ impl Walk<'_> {
         if self.grammar.imports.contains(&kind) {
             self.found.imports.push(rows(node));
         }
+        if self.grammar.callables.contains(&kind) {
+            let start = rows(self.with_decorators(node)).start;
+            self.found.members.push(self.with_comments(start));
+        }
         if self.grammar.callables.contains(&kind)
             && let Some(body) = self.body(node)
         {
@@ -237,6 +244,20 @@ impl Walk<'_> {
             frames: self.frames.clone(),
             marker,
         })
+    }
+
+    /// The first line of the comments directly above a line.
+    fn with_comments(&self, row: usize) -> usize {
+        let leads = |line: &str| {
+            let line = line.trim_start();
+            line.starts_with("//")
+                || line.starts_with('#')
+                || line.starts_with('*')
+                || line.starts_with("/*")
+                || line.starts_with('@')
+        };
+        let above = self.lines[..row].iter().rev().take_while(|line| leads(line)).count();
+        row - above
     }
 
     fn with_decorators<'t>(&self, node: Node<'t>) -> Node<'t> {

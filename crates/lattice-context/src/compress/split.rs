@@ -1,4 +1,4 @@
-//! Splits large files at top-level items, so that a part can be in while the rest is out.
+//! Splits large files at top-level items, and items that are large themselves at their members.
 
 use std::ops::Range;
 
@@ -11,22 +11,33 @@ pub fn split(language: Option<&Language>, text: &str, most_lines: usize) -> Vec<
     if lines <= most_lines {
         return std::iter::once(0..lines).collect();
     }
-    let starts = match language.and_then(|language| outline(language, text)) {
-        Some(outline) => outline.items,
-        None => paragraphs(text),
+    let (items, members) = match language.and_then(|language| outline(language, text)) {
+        Some(outline) => (outline.items, outline.members),
+        None => (paragraphs(text), Vec::new()),
     };
+    let mut parts = Vec::new();
+    for item in grouped(0..lines, &items, most_lines) {
+        match item.len() > most_lines {
+            true => parts.extend(grouped(item, &members, most_lines)),
+            false => parts.push(item),
+        }
+    }
+    parts
+}
+
+/// Neighbours together up to `most_lines`; what is longer by itself stays whole.
+fn grouped(lines: Range<usize>, starts: &[usize], most_lines: usize) -> Vec<Range<usize>> {
     let mut parts: Vec<Range<usize>> = Vec::new();
-    let mut from = 0;
-    let mut last = 0;
-    for start in starts.into_iter().filter(|start| *start > 0 && *start < lines).chain(std::iter::once(lines)) {
-        // The part ends before the item that would make it too long; an item is never cut.
+    let (mut from, mut last) = (lines.start, lines.start);
+    let inside = starts.iter().copied().filter(|start| *start > lines.start && *start < lines.end);
+    for start in inside.chain(std::iter::once(lines.end)) {
         if start - from > most_lines && last > from {
             parts.push(from..last);
             from = last;
         }
         last = start;
     }
-    parts.push(from..lines);
+    parts.push(from..lines.end);
     parts
 }
 

@@ -46,7 +46,7 @@ pub(super) async fn gather(workspace: &Arc<Workspace>, patterns: &[String], max_
         Err(error) => return Gathered::nothing(format!("no file was gathered: {error}")),
     };
     let listing = Arc::clone(workspace);
-    let entries = tokio::task::spawn_blocking(move || listing.entries()).await;
+    let entries = tokio::task::spawn_blocking(move || listing.entries().map(<[_]>::to_vec)).await;
     let entries = match entries {
         Ok(Ok(entries)) => entries,
         Ok(Err(error)) => return Gathered::nothing(format!("no file was gathered: {error}")),

@@ -229,11 +229,11 @@ fn prepare_now(workspace: &Workspace, request: &PackRequest) -> Result<Prepared,
     });
     let (entries, history) = (history.0?, history.1);
     let paths: Vec<String> = entries.iter().map(|entry| entry.path.clone()).collect();
-    let wanted = |entry: &Entry| {
+    let wanted = |entry: &&Entry| {
         include.as_ref().is_none_or(|patterns| patterns.fits(&entry.path))
             && exclude.as_ref().is_none_or(|patterns| !patterns.fits(&entry.path))
     };
-    let index = Index::open(workspace, entries.into_iter().filter(wanted).collect(), request.threads);
+    let index = Index::open(workspace, entries.iter().filter(wanted).cloned().collect(), request.threads);
     let mut text = request.input.clone();
     for error in &request.errors {
         text.push_str(&format!("\n{}:{}: {}", error.file, error.line, error.message));

@@ -113,7 +113,9 @@ pub(super) fn git_failure(error: GitOperationError) -> Failure {
     let text = error.to_string();
     match error {
         GitOperationError::Git(error) => error.into(),
-        GitOperationError::UnknownName(_) => Failure::new("unknown-commit", text).hint("git branch --all lists branches"),
+        GitOperationError::UnknownName(_) => {
+            Failure::new("unknown-commit", text).hint("git branch --all lists branches")
+        }
     }
 }
 

@@ -183,9 +183,8 @@ const INPUT_LIMIT: u64 = 64 << 20;
 /// A JSON document from a file or stdin.
 fn read_json<T: serde::de::DeserializeOwned>(app: &App, path: &Path) -> Result<T, Failure> {
     let text = read_input(app, path)?;
-    serde_json::from_str(&text).map_err(|error| {
-        Failure::new("invalid-input", format!("{} is not as expected: {error}", path.display()))
-    })
+    serde_json::from_str(&text)
+        .map_err(|error| Failure::new("invalid-input", format!("{} is not as expected: {error}", path.display())))
 }
 
 impl Document for PackDocument {

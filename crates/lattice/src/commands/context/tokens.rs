@@ -82,7 +82,12 @@ impl Folder {
         let bar = full.repeat((share * 20.0).round() as usize);
         let name = printable(name);
         let shown = if self.files > 0 { format!("{name}/ ({} files)", self.files) } else { name };
-        text.push_str(&format!("{:>10} {:>5.1}% {bar:<20} {}{shown}\n", self.tokens, share * 100.0, "  ".repeat(level)));
+        text.push_str(&format!(
+            "{:>10} {:>5.1}% {bar:<20} {}{shown}\n",
+            self.tokens,
+            share * 100.0,
+            "  ".repeat(level)
+        ));
         if level >= depth {
             return;
         }

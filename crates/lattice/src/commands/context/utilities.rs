@@ -78,6 +78,7 @@ pub(crate) fn run_expand(app: &App, arguments: &ExpandArguments) -> Result<Reply
             ExpandError::NoSuchName { .. } | ExpandError::NoSuchLines { .. } | ExpandError::Skipped { .. } => failure,
         }
     })?;
-    let result = json!({ "path": expanded.path, "first": expanded.first, "last": expanded.last, "content": expanded.content });
+    let result =
+        json!({ "path": expanded.path, "first": expanded.first, "last": expanded.last, "content": expanded.content });
     Ok(Reply::named("context-expand", ResultDocument { result }, expanded.content).exact())
 }
