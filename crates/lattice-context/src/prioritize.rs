@@ -219,6 +219,6 @@ fn contains_word(text: &str, word: &str) -> bool {
     text.match_indices(word).any(|(at, found)| {
         let after = &text[at + found.len()..];
         let continues = after.strip_prefix('.').is_some_and(|rest| rest.starts_with(terms::is_word));
-        !text[..at].ends_with(joins) && !after.starts_with(joins) && !(continues && !word.contains('.'))
+        !text[..at].ends_with(joins) && !after.starts_with(joins) && (!continues || word.contains('.'))
     })
 }

@@ -102,7 +102,7 @@ fn cut<'t>(text: &'t str, room: u64, counter: &dyn TokenCounter) -> (&'t str, u6
     }
     let fits = |length: usize| counter.units(at_most(text, length)) <= room;
     // Doubled first, so that a short cut of a long text does not count all of it again and again.
-    let mut high = usize::try_from(room).unwrap_or(usize::MAX).saturating_mul(4).clamp(16, text.len());
+    let mut high = usize::try_from(room).unwrap_or(usize::MAX).saturating_mul(4).max(16).min(text.len());
     while high < text.len() && fits(high) {
         high = high.saturating_mul(2).min(text.len());
     }

@@ -44,6 +44,9 @@ pub(super) struct Selection<'a> {
 /// So many files are strongly related by retrieval alone.
 const STRONG: usize = 10;
 
+/// And only if they are this near to the best of them.
+const STRONG_RELEVANCE: f64 = 0.3;
+
 /// Files of one role, at most.
 const MOST_OF_ROLE: usize = 4;
 
@@ -87,13 +90,18 @@ impl Selection<'_> {
         for path in self.changed {
             self.choose(&mut chosen, path, (ContextPriority::High, Some(Role::Recent), 0.75));
         }
+        let weak = |path: &str| {
+            let found = self.ranked.iter().take(STRONG).find(|ranked| ranked.path == path);
+            found.is_none_or(|ranked| ranked.relevance < STRONG_RELEVANCE)
+        };
+        for path in self.indirect(&targets, &modules).iter().filter(|path| weak(path)) {
+            self.choose(&mut chosen, path, (ContextPriority::Minimal, None, 0.0));
+        }
         for (rank, ranked) in self.ranked.iter().enumerate() {
             let usual = priority_of(&ranked.path);
-            let priority = if rank < STRONG { ContextPriority::High.max(usual) } else { usual };
+            let is_strong = rank < STRONG && ranked.relevance >= STRONG_RELEVANCE;
+            let priority = if is_strong { ContextPriority::High.max(usual) } else { usual };
             self.choose(&mut chosen, &ranked.path, (priority, None, ranked.relevance * scale));
-        }
-        for path in self.indirect(&targets, &modules) {
-            self.choose(&mut chosen, &path, (ContextPriority::Minimal, None, 0.0));
         }
         let mut candidates: Vec<Candidate> = chosen.into_values().collect();
         candidates.sort_by(|one, other| {

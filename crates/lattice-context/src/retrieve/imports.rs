@@ -61,7 +61,7 @@ impl ModuleMap {
 
 /// A path without its extension; a file that stands for its folder is the folder.
 fn module_path(path: &str) -> String {
-    let without = match path.rsplit_once('/') {
+    match path.rsplit_once('/') {
         Some((folder, name)) => {
             let stem = name.split('.').next().unwrap_or(name);
             match stem {
@@ -70,8 +70,7 @@ fn module_path(path: &str) -> String {
             }
         }
         None => path.split('.').next().unwrap_or(path).to_owned(),
-    };
-    without.strip_prefix("src/").map_or(without.clone(), str::to_owned)
+    }
 }
 
 fn normalized(from: &str, import: &str) -> String {
@@ -110,8 +109,7 @@ fn normalized(from: &str, import: &str) -> String {
 }
 
 fn joined(folder: &str, rest: &str) -> String {
-    let folder = folder.strip_prefix("src/").unwrap_or(folder);
-    if folder.is_empty() || folder == "src" { rest.to_owned() } else { format!("{folder}/{rest}") }
+    if folder.is_empty() { rest.to_owned() } else { format!("{folder}/{rest}") }
 }
 
 fn strip_extension(path: &str) -> &str {

@@ -108,6 +108,9 @@ impl Ranker<'_> {
         for (file, signals) in files.iter().zip(&mut signals) {
             signals.kind = kind_weight(FileKind::of(&file.path), self.task);
         }
+        if query.terms.is_empty() {
+            self.lately(&mut signals);
+        }
         self.spread(&modules, &mut signals);
         let best = signals.iter().map(Signals::sum).fold(0.0, f64::max);
         let mut ranked: Vec<Ranked> = files
@@ -262,6 +265,14 @@ impl Ranker<'_> {
             for (signals, score) in signals.iter_mut().zip(scores) {
                 signals.symbol = WEIGHTS.symbol * score / best;
             }
+        }
+    }
+
+    /// Without a request, what changed lately is the best guess.
+    fn lately(&self, signals: &mut [Signals]) {
+        let recency = self.history.recency();
+        for (file, signals) in self.index.files.iter().zip(signals) {
+            signals.history = 0.01 + recency.get(file.path.as_str()).copied().unwrap_or(0.0);
         }
     }
 
