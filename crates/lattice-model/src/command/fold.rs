@@ -98,7 +98,12 @@ impl Fold {
     }
 
     /// The branch takes the parent's place; its commits are already on top of the parent's.
-    fn in_place_of_parent(&self, snapshot: &Snapshot, branch: &BranchName, parent: &BranchName) -> Result<Plan, Refusal> {
+    fn in_place_of_parent(
+        &self,
+        snapshot: &Snapshot,
+        branch: &BranchName,
+        parent: &BranchName,
+    ) -> Result<Plan, Refusal> {
         let (below, _) = snapshot.metadata_of(parent).expect("bug: the gate refuses a parent without metadata");
         let (metadata, _) = snapshot.metadata_of(branch).expect("bug: tracked branches have metadata");
         let tip = snapshot.tip(branch).expect("bug: tracked branches exist");

@@ -4,6 +4,7 @@
 
 mod config;
 mod conflict;
+mod context;
 mod create;
 mod divergence;
 mod doctor;
