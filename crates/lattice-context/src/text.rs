@@ -20,8 +20,12 @@ pub fn decode(bytes: Vec<u8>) -> Decoded {
     if is_binary(&bytes) {
         return Decoded::Binary;
     }
-    let text = String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned());
-    Decoded::Text(text)
+    Decoded::Text(lossy(bytes))
+}
+
+/// Bytes as text, without a copy where they are text.
+pub fn lossy(bytes: Vec<u8>) -> String {
+    String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
 }
 
 /// Whether Git would call this binary.

@@ -38,6 +38,12 @@ impl ContextDict {
     }
 }
 
+impl From<ContextDict> for Value {
+    fn from(sections: ContextDict) -> Self {
+        Self::Object(sections.0.into_iter().collect())
+    }
+}
+
 impl Serialize for ContextDict {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(Some(self.0.len()))?;

@@ -34,7 +34,7 @@ pub fn build_fix_context(workspace: &Workspace, validation: &ValidationOutput, f
     let files = sources.files;
     let mut context = ContextDict::default();
     context.insert("errors", json!(errors));
-    context.insert("source_files", json!(files));
+    context.insert("source_files", files);
     context.insert("error_summary", summary(&errors));
     metadata.complete(context)
 }

@@ -56,7 +56,7 @@ pub fn build_issue_context(workspace: &Workspace, issue: &GitHubIssue) -> Result
             "url": issue.url,
         }),
     );
-    context.insert("related_files", json!(related));
+    context.insert("related_files", related);
     context.insert("recent_changes", json!(git.log(COMMITS)?));
     Ok(metadata.complete(context))
 }

@@ -23,14 +23,13 @@ pub fn build_review_context(workspace: &Workspace, base_branch: &str) -> Result<
     let mut touched = Touched::default();
     let diff = git.reader().diff(range, SECTION_LIMIT, |line| touched.see(line))?;
     let is_cut = diff.total_bytes > SECTION_LIMIT;
-    let text = String::from_utf8_lossy(&diff.bytes).into_owned();
+    let text = crate::text::lossy(diff.bytes);
     let kept = if is_cut { text.bytes().filter(|byte| *byte == b'\n').count() as u64 } else { diff.lines };
-    drop(diff.bytes);
     metadata.section("diff", diff.lines, kept);
     metadata.warnings.extend(secrets::warnings("diff", &text));
     let mut context = ContextDict::default();
     context.insert("diff", text);
-    context.insert("changed_files", json!(changed_files(&git, &files, &touched, &mut metadata)?));
+    context.insert("changed_files", changed_files(&git, &files, &touched, &mut metadata)?);
     context.insert("conventions", conventions(workspace, &mut metadata));
     context.insert("stats", json!(DiffStats::of(&files)));
     Ok(metadata.complete(context))

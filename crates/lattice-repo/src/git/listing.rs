@@ -77,13 +77,12 @@ const LOG_LIMIT: u64 = 16 << 20;
 const LINE_HEAD: usize = 512;
 
 /// User settings for diffs are for terminals; these options are Git's own defaults.
-const PLAIN_DIFF: [&str; 11] = [
+const PLAIN_DIFF: [&str; 10] = [
     "--no-ext-diff",
     "--no-textconv",
     "--no-color",
     "--find-renames",
     "--diff-algorithm=myers",
-    "--unified=3",
     "--inter-hunk-context=0",
     "--src-prefix=a/",
     "--dst-prefix=b/",
@@ -169,7 +168,7 @@ impl Git {
         limit: u64,
         seen: impl FnMut(&[u8]),
     ) -> Result<Beginning, GitError> {
-        range_of(self.call("diff").args(PLAIN_DIFF).arg("--patch"), range).beginning(limit, seen)
+        range_of(self.call("diff").args(PLAIN_DIFF).args(["--patch", "--unified=3"]), range).beginning(limit, seen)
     }
 
     /// The first `limit` bytes of a blob.

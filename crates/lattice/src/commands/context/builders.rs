@@ -54,13 +54,13 @@ pub(crate) struct IssueArguments {
 pub(crate) fn run_implement(app: &App, arguments: &ImplementArguments) -> Result<Reply, Failure> {
     let workspace = workspace(app, Tokenizer::Estimate)?;
     let context = build_implementation_context(&workspace, &app.in_repository(&arguments.task_file, workspace.root()));
-    Ok(reply("context-implement", &context.map_err(failure)?))
+    Ok(reply(app, "context-implement", &context.map_err(failure)?))
 }
 
 pub(crate) fn run_review(app: &App, arguments: &ReviewArguments) -> Result<Reply, Failure> {
     let workspace = workspace(app, Tokenizer::Estimate)?;
     let context = build_review_context(&workspace, &arguments.base).map_err(failure)?;
-    Ok(reply("context-review", &context))
+    Ok(reply(app, "context-review", &context))
 }
 
 pub(crate) fn run_fix(app: &App, arguments: &FixArguments) -> Result<Reply, Failure> {
@@ -73,24 +73,24 @@ pub(crate) fn run_fix(app: &App, arguments: &FixArguments) -> Result<Reply, Fail
         files.dedup();
         files.retain(|file| workspace.open_file(file).is_ok());
     }
-    Ok(reply("context-fix", &build_fix_context(&workspace, &validation, &files)))
+    Ok(reply(app, "context-fix", &build_fix_context(&workspace, &validation, &files)))
 }
 
 pub(crate) fn run_issue(app: &App, arguments: &IssueArguments) -> Result<Reply, Failure> {
     let workspace = workspace(app, Tokenizer::Estimate)?;
     let issue: GitHubIssue = read_json(app, &arguments.from)?;
     let context = build_issue_context(&workspace, &issue).map_err(failure)?;
-    Ok(reply("context-issue", &context))
+    Ok(reply(app, "context-issue", &context))
 }
 
 /// The object, and its warnings for people.
-fn reply(command: &str, context: &ContextDict) -> Reply {
+fn reply(app: &App, command: &str, context: &ContextDict) -> Reply {
     let metadata = context.get("_metadata");
     let list = |key: &str| -> Vec<String> {
         let found = metadata.and_then(|metadata| metadata.get(key)).and_then(Value::as_array);
         found.into_iter().flatten().filter_map(|text| text.as_str().map(str::to_owned)).collect()
     };
-    let mut reply = bare(command, context);
+    let mut reply = bare(app, command, context);
     for path in list("missing") {
         reply = reply.note(format!("warning: {path} does not exist"));
     }

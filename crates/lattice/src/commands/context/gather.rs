@@ -61,12 +61,12 @@ pub(crate) fn run(app: &App, arguments: &Arguments) -> Result<Reply, Failure> {
     });
     let Gathered { chunks, warnings } = gathered;
     let reply = match (many, chunks.as_slice()) {
-        (false, [only]) => bare("context-gather", only),
+        (false, [only]) => bare(app, "context-gather", only),
         (false, []) => {
             let why = warnings.first().cloned().unwrap_or_else(|| "nothing was found".to_owned());
             return Err(Failure::new("nothing-gathered", why));
         }
-        _ => bare("context-gather", &chunks),
+        _ => bare(app, "context-gather", &chunks),
     };
     Ok(warnings.into_iter().fold(reply, |reply, warning| reply.note(format!("warning: {warning}"))))
 }

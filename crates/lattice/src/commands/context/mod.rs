@@ -21,7 +21,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::app::App;
+use crate::app::{App, Format};
 use crate::error::Failure;
 use crate::output::{Document, Reply};
 
@@ -123,7 +123,7 @@ pub(crate) fn run(app: &App, arguments: &Arguments) -> Result<Reply, Failure> {
         Action::Score(arguments) => stages::run_score(app, arguments),
         Action::Compress(arguments) => stages::run_compress(app, arguments),
         Action::Prompt(arguments) => stages::run_prompt(app, arguments),
-        Action::Budget(arguments) => stages::run_budget(arguments),
+        Action::Budget(arguments) => stages::run_budget(app, arguments),
         Action::Session(arguments) => session::run(app, arguments),
     }
 }
@@ -154,10 +154,14 @@ fn log(app: &App) -> Log {
     if app.debug { Log(crate::output::log_event) } else { Log::SILENT }
 }
 
-/// A reply whose document is printed bare, and stands below `result` in JSON.
-fn bare<T: Serialize>(command: &str, document: &T) -> Reply {
-    let text = serde_json::to_string_pretty(document).expect("bug: our documents have string keys") + "\n";
-    let result = serde_json::to_value(document).expect("bug: our documents have string keys");
+/// A reply whose document is printed bare, and stands below `result` in JSON. Only the form that is
+/// wanted is made: such documents can have many megabytes.
+fn bare<T: Serialize>(app: &App, command: &str, document: &T) -> Reply {
+    let broken = "bug: our documents have string keys";
+    let (result, text) = match app.format {
+        Format::Human => (Value::Null, serde_json::to_string_pretty(document).expect(broken) + "\n"),
+        Format::Json => (serde_json::to_value(document).expect(broken), String::new()),
+    };
     Reply::named(command, ResultDocument { result }, text).exact()
 }
 

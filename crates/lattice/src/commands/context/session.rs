@@ -56,7 +56,7 @@ pub(crate) fn run(app: &App, arguments: &Arguments) -> Result<Reply, Failure> {
             let text = format!("saved session {}\n", record.session_id);
             Ok(Reply::named("context-session", ResultDocument { result: json!(record) }, text).story())
         }
-        Action::Restore { id } => Ok(bare("context-session", &sessions.restore(id).map_err(failure)?)),
+        Action::Restore { id } => Ok(bare(app, "context-session", &sessions.restore(id).map_err(failure)?)),
         Action::List => {
             let ids = sessions.list();
             let text: String = ids.iter().map(|id| format!("{id}\n")).collect();

@@ -96,7 +96,7 @@ pub(crate) fn run_score(app: &App, arguments: &ScoreArguments) -> Result<Reply, 
     let boosts: Option<Vec<Boost>> = arguments.boost.iter().map(boost).collect();
     let boosts = boosts.ok_or_else(|| Failure::usage("--boost: expected PATTERN=NUMBER, such as src/models=200"))?;
     let scored = ContextPrioritizer { boosts }.rank(chunks, &envelope);
-    Ok(bare("context-score", &scored))
+    Ok(bare(app, "context-score", &scored))
 }
 
 pub(crate) fn run_compress(app: &App, arguments: &CompressArguments) -> Result<Reply, Failure> {
@@ -114,7 +114,7 @@ pub(crate) fn run_compress(app: &App, arguments: &CompressArguments) -> Result<R
         "context_compressed",
         json!({ "chunks_in": chunks_in, "chunks_out": result.chunks.len(), "utilization": result.utilization }),
     );
-    let reply = bare("context-compress", &result);
+    let reply = bare(app, "context-compress", &result);
     let reply = result.warnings.iter().fold(reply, |reply, warning| reply.note(format!("warning: {warning}")));
     Ok(if arguments.explain { reply.note(pack::explanation(&result.decisions)) } else { reply })
 }
@@ -125,7 +125,7 @@ pub(crate) fn run_prompt(app: &App, arguments: &PromptArguments) -> Result<Reply
     Ok(Reply::named("context-prompt", ResultDocument { result: json!(prompt) }, prompt).exact())
 }
 
-pub(crate) fn run_budget(arguments: &BudgetArguments) -> Result<Reply, Failure> {
+pub(crate) fn run_budget(app: &App, arguments: &BudgetArguments) -> Result<Reply, Failure> {
     let budget = pack::shares(arguments.total, arguments.input_allocation_pct)?;
-    Ok(bare("context-budget", &budget))
+    Ok(bare(app, "context-budget", &budget))
 }

@@ -62,10 +62,10 @@ pub(crate) fn run_fit(app: &App, arguments: &FitArguments) -> Result<Reply, Fail
     let failed = |error: FitError| Failure::new("invalid-input", error.to_string());
     if arguments.explain {
         let allocations = explain(&sections, arguments.budget, counter.as_ref()).map_err(failed)?;
-        return Ok(bare("context-fit", &allocations));
+        return Ok(bare(app, "context-fit", &allocations));
     }
     let fitted = fit_to_budget(&sections, arguments.budget, counter.as_ref()).map_err(failed)?;
-    Ok(bare("context-fit", &fitted))
+    Ok(bare(app, "context-fit", &fitted))
 }
 
 pub(crate) fn run_expand(app: &App, arguments: &ExpandArguments) -> Result<Reply, Failure> {
