@@ -1,6 +1,7 @@
 //! Benchmarks: every figure is a ratio to plain Git on the same repository, measured in turns in one run.
 
 mod fixture;
+mod forge;
 mod measure;
 mod report;
 mod stack;
@@ -10,13 +11,17 @@ use std::path::Path;
 use crate::Failure;
 use crate::process::Call;
 
-/// Builds the release binary, measures, prints the tables and writes `docs/benchmarks.md`.
+/// Builds the release binary, measures, prints the tables and writes them to `docs`.
 pub fn run(root: &Path, name: &str) -> Result<(), Failure> {
     let build = Call { program: "cargo", arguments: &["build", "--release"], environment: &[] };
     build.run(root)?;
     let sections = match name {
         "stack" => stack::run(root)?,
-        other => return Err(Failure::Problems(vec![format!("there is no benchmark `{other}`; there is: stack")])),
+        "forge" => forge::run(root)?,
+        other => {
+            let what = format!("there is no benchmark `{other}`; there are: stack, forge");
+            return Err(Failure::Problems(vec![what]));
+        }
     };
-    report::write(root, &sections)
+    report::write(root, name, &sections)
 }

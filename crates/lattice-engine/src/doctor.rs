@@ -195,7 +195,10 @@ fn changed_by(fix: &Plan) -> Vec<String> {
         | Step::Guard { .. }
         | Step::Switch { .. }
         | Step::RestoreWorktree { .. }
-        | Step::Verify => None,
+        | Step::Verify
+        | Step::Fetch { .. }
+        | Step::Push { .. }
+        | Step::Host { .. } => None,
     }));
     things
 }

@@ -2,6 +2,7 @@
 
 mod doctor;
 mod error;
+mod host;
 mod lifecycle;
 mod operations;
 mod read;
@@ -17,6 +18,10 @@ use lattice_repo::{Lock, LockHolder, ReadWorkingCopy, Repo, ScanRequest};
 
 pub use doctor::{Applied, ChosenFix};
 pub use error::EngineError;
+pub use host::{
+    GetOptions, Got, Host, HostEnvironment, HostOutcome, MergeOptions, Merged, RestackFirst, SubmitOptions,
+    SyncOptions, Synced, api_url, web_host,
+};
 pub use lattice_repo::{
     Aborted, CommitLine, ConfigEditError, DeriveError, DiffShape, ExecuteError, GitError, GitProgram, INSIDE_OPERATION,
     LedgerEntry, LockError, LockHolder as Holder, Paused, ReadWorkingCopy as WorkingCopyNeed, ScanError, edit_setting,
@@ -39,6 +44,7 @@ pub struct Environment {
     pub inside: Option<OpId>,
     /// Hears of each stage as it happens.
     pub trace: Trace,
+    pub hosts: HostEnvironment,
 }
 
 /// Where the stages of the lifecycle are told, for `--debug`.

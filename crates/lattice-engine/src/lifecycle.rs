@@ -5,7 +5,7 @@ use lattice_model::gate::{Command, Gate, ReadyContext, Refusal, RepairBundle, ga
 use lattice_model::id::{ContentDigest, OpId};
 use lattice_model::plan::Plan;
 use lattice_model::snapshot::Snapshot;
-use lattice_repo::{Executed, OperationRequest, Paused, ReadWorkingCopy};
+use lattice_repo::{Executed, Lock, OperationRequest, Paused, ReadWorkingCopy};
 
 use crate::{Engine, EngineError};
 
@@ -65,6 +65,17 @@ impl Engine {
         detail: Detail,
         build: impl FnOnce(&Self, &Snapshot) -> Result<C, Refusal>,
     ) -> Result<Outcome, EngineError> {
+        self.run_then(mode, (working_copy, detail), build, |_, _| Ok(()))
+    }
+
+    /// As `run`; `perform` carries out the remote part, once the local part is verified and recorded.
+    pub(crate) fn run_then<C: Command>(
+        &self,
+        mode: &Mode,
+        (working_copy, mut detail): (ReadWorkingCopy, Detail),
+        build: impl FnOnce(&Self, &Snapshot) -> Result<C, Refusal>,
+        perform: impl FnOnce(&Lock, &Plan) -> Result<(), EngineError>,
+    ) -> Result<Outcome, EngineError> {
         // The lock comes before the scan, so that a writer that had to wait plans on what the
         // one before it left.
         let lock = match mode {
@@ -87,6 +98,7 @@ impl Engine {
             }
         };
         let lock = lock.expect("bug: what executes has the lock");
+        detail.remote = plan.remote_intents();
         let request = OperationRequest {
             op: self.op_id(C::NAME, ready.snapshot()),
             now: self.environment.now.clone(),
@@ -96,7 +108,11 @@ impl Engine {
         };
         self.trace("execute", request.op.as_str());
         let executed = self.repo.execute(&lock, ready.snapshot(), request)?;
-        Ok(self.told(executed, plan))
+        let outcome = self.told(executed, plan.clone());
+        if matches!(outcome, Outcome::Done { .. }) {
+            perform(&lock, &plan)?;
+        }
+        Ok(outcome)
     }
 
     /// Gates and plans.

@@ -24,6 +24,8 @@ pub struct Operation {
     pub refs: Vec<RefChange>,
     pub undoes: Option<OpId>,
     pub reason: Option<String>,
+    /// What it intended on a remote.
+    pub remote: Vec<String>,
     event: Event,
 }
 
@@ -80,6 +82,7 @@ impl Engine {
                 refs: event.refs.clone(),
                 undoes: event.detail.undoes.clone(),
                 reason: event.detail.reason.clone(),
+                remote: event.detail.remote.clone(),
                 event,
             });
         }

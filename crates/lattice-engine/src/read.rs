@@ -55,6 +55,11 @@ impl Engine {
         self.repo.config_text()
     }
 
+    /// The branch that is checked out here.
+    pub fn current_branch(&self) -> Option<BranchName> {
+        self.scan(ReadWorkingCopy::No).ok()?.head.branch().cloned()
+    }
+
     /// The options in force.
     pub fn settings(&self) -> lattice_model::settings::Settings {
         self.lock_settings()

@@ -28,9 +28,16 @@ pub enum Capability {
     BranchesFree,
     /// No lock file that a dead process left behind is in the way of Git.
     RefsWritable,
+    /// The remote is known, and so are owner and name of the repository on its host.
+    RemoteResolved,
+    /// There is a token for the host that is valid or can be refreshed, or the host needs none.
+    AuthAvailable,
+    /// The token reaches the repository.
+    RepoAuthorized,
 }
 
 impl Capability {
+    /// What every scan says something about.
     pub const ALL: &'static [Self] = &[
         Self::RepoOpen,
         Self::TrunkKnown,
@@ -46,6 +53,9 @@ impl Capability {
         Self::BranchesFree,
         Self::RefsWritable,
     ];
+
+    /// What only a command that concerns a host asks for.
+    pub const HOST: &'static [Self] = &[Self::RemoteResolved, Self::AuthAvailable, Self::RepoAuthorized];
 }
 
 impl fmt::Display for Capability {

@@ -82,6 +82,9 @@ pub struct Detail {
     pub issues: Vec<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fixes: Vec<String>,
+    /// What the operation intends on a remote, with the values that were seen before planning.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub remote: Vec<String>,
     /// Why an operation was aborted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,

@@ -169,5 +169,12 @@ fn meaning(kind: IssueKind) -> &'static str {
         IssueKind::ScopeUnresolved => "The command needs a branch that is part of a stack.",
         IssueKind::Frozen => "Frozen branches keep their commits; that is what freezing is for.",
         IssueKind::CheckedOutElsewhere => "Moving it would show that worktree changes nobody made.",
+        IssueKind::RemoteUnresolved => {
+            "Without a remote there is nowhere to push to. The stack itself is not affected."
+        }
+        IssueKind::AuthenticationRequired => "The host asks who you are before it changes anything for you.",
+        IssueKind::TokenExpired => "The host gives tokens for a limited time, and neither of yours is valid any more.",
+        IssueKind::AppNotInstalled => "A token of the App reaches only repositories where the App is installed.",
+        IssueKind::PushNotAllowed => "The token is valid, and it may only read this repository.",
     }
 }

@@ -132,6 +132,11 @@ issue_kinds! {
     ScopeUnresolved => "scope-unresolved", Blocking, Some(Capability::ScopeResolved);
     Frozen => "frozen", Blocking, Some(Capability::FrozenPolicySatisfied);
     CheckedOutElsewhere => "checked-out-elsewhere", Blocking, Some(Capability::BranchesFree);
+    RemoteUnresolved => "remote-unresolved", Blocking, Some(Capability::RemoteResolved);
+    AuthenticationRequired => "authentication-required", Blocking, Some(Capability::AuthAvailable);
+    TokenExpired => "token-expired", Blocking, Some(Capability::AuthAvailable);
+    AppNotInstalled => "app-not-installed", Blocking, Some(Capability::RepoAuthorized);
+    PushNotAllowed => "push-not-allowed", Blocking, Some(Capability::RepoAuthorized);
 }
 
 impl Issue {

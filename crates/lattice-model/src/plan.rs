@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::branch::{Parent, PrState};
 use crate::event::HeadValue;
+use crate::host::HostAction;
 use crate::id::{ContentDigest, Oid};
 use crate::name::{BranchName, RefName};
 use crate::time::Timestamp;
@@ -92,6 +93,21 @@ pub enum Step {
     RemoveLock { path: String, size: u64 },
     /// Scans again and checks the invariants.
     Verify,
+    /// Brings the remote-tracking refs up to date.
+    Fetch { remote: String },
+    /// Moves branches of a remote, all or none, each only from the value that was seen before planning.
+    Push { remote: String, updates: Vec<PushUpdate> },
+    /// Asks the host for something.
+    Host { action: HostAction },
+}
+
+/// A branch of a remote that a push moves or removes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PushUpdate {
+    pub branch: BranchName,
+    pub expected: Expected,
+    pub to: Option<Oid>,
 }
 
 /// What happens to the old content of a file that is replaced.
@@ -254,6 +270,23 @@ impl Plan {
         touched.into_values().collect()
     }
 
+    /// What the plan intends on a remote, with the values that were seen before it was made.
+    pub fn remote_intents(&self) -> Vec<String> {
+        let shown = |oid: Option<Oid>| oid.map_or("absent".to_owned(), |oid| oid.to_string());
+        let mut intents = Vec::new();
+        for step in &self.steps {
+            match step {
+                Step::Push { remote, updates } => intents.extend(updates.iter().map(|update| {
+                    let (old, new) = (shown(update.expected.value()), shown(update.to));
+                    format!("push {remote} {}: {old} -> {new}", update.branch.branch_ref())
+                })),
+                _ if step.phase() == Phase::Remote => intents.extend(step.preview()),
+                _ => {}
+            }
+        }
+        intents
+    }
+
     /// One line per step, for people.
     pub fn preview(&self) -> Vec<String> {
         let kept = self.kept.iter().map(|kept| format!("keep {} ({})", kept.branch, kept.reason));
@@ -265,6 +298,7 @@ impl Step {
     pub fn phase(&self) -> Phase {
         match self {
             Self::Verify => Phase::LocalVerification,
+            Self::Fetch { .. } | Self::Push { .. } | Self::Host { .. } => Phase::Remote,
             Self::WriteConfig { .. }
             | Self::Stage { .. }
             | Self::Commit { .. }
@@ -302,7 +336,10 @@ impl Step {
             | Self::RestoreWorktree { .. }
             | Self::RemoveOpState
             | Self::RemoveLock { .. }
-            | Self::Verify => None,
+            | Self::Verify
+            | Self::Fetch { .. }
+            | Self::Push { .. }
+            | Self::Host { .. } => None,
         }
     }
 
@@ -339,6 +376,9 @@ impl Step {
             Self::RestoreWorktree { .. } => "put HEAD, index and files back".to_owned(),
             Self::RemoveOpState => "set lattice/op-state.json aside".to_owned(),
             Self::RemoveLock { path, .. } => format!("remove {path}"),
+            Self::Fetch { remote } => format!("fetch from {remote}"),
+            Self::Push { remote, updates } => preview_push(remote, updates),
+            Self::Host { action } => action.preview(),
             Self::Guard { .. } | Self::Verify => return None,
         };
         Some(line)
@@ -360,6 +400,11 @@ fn preview_ref(name: &RefName, expected: Expected, to: Option<&Place>) -> String
         (Expected::At(old), None) => format!("delete {name} (was {})", old.short()),
         (Expected::Absent, None) => format!("expect {name} to be absent"),
     }
+}
+
+fn preview_push(remote: &str, updates: &[PushUpdate]) -> String {
+    let names: Vec<_> = updates.iter().map(|update| update.branch.to_string()).collect();
+    format!("push {} to {remote}", names.join(", "))
 }
 
 fn preview_metadata(branch: &BranchName, expected: Expected, document: &MetadataDraft) -> String {

@@ -16,6 +16,7 @@ pub struct Settings {
     pub keep_operations: u64,
     pub keep_days: u64,
     pub explain: ExplainSettings,
+    pub forge: ForgeSettings,
     pub aliases: BTreeMap<String, String>,
 }
 
@@ -28,6 +29,47 @@ pub struct ExplainSettings {
     pub include_diffs: bool,
 }
 
+/// Which remote is the host, and where GitHub is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ForgeSettings {
+    /// The remote that stacks are submitted to.
+    pub remote: String,
+    /// `auto`, `git` or `github`.
+    pub kind: String,
+    /// Where the list of a stack's pull requests goes: `body`, `comment` or `off`.
+    pub overview: String,
+    pub merge_method: String,
+    pub github: GitHubSettings,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GitHubSettings {
+    /// Where people look at it; its host is the one that remotes are compared with.
+    pub web_url: String,
+    /// Where programs ask; follows from `web_url` if absent.
+    pub api_url: Option<String>,
+    pub client_id: Option<String>,
+    /// The name of the App in URLs.
+    pub app: String,
+}
+
+impl Default for ForgeSettings {
+    fn default() -> Self {
+        Self {
+            remote: "origin".to_owned(),
+            kind: "auto".to_owned(),
+            overview: "body".to_owned(),
+            merge_method: "squash".to_owned(),
+            github: GitHubSettings {
+                web_url: "https://github.com".to_owned(),
+                api_url: None,
+                client_id: None,
+                app: "lattice".to_owned(),
+            },
+        }
+    }
+}
+
 impl Default for Settings {
     fn default() -> Self {
         Self {
@@ -37,6 +79,7 @@ impl Default for Settings {
             keep_operations: 500,
             keep_days: 90,
             explain: ExplainSettings { command: Vec::new(), timeout_ms: 10_000, include_diffs: false },
+            forge: ForgeSettings::default(),
             aliases: BTreeMap::new(),
         }
     }
@@ -70,6 +113,14 @@ pub const OPTIONS: &[KnownOption] = &[
     KnownOption { key: "explain.command", kind: OptionKind::TextList, help: "program that adds prose to explanations" },
     KnownOption { key: "explain.timeout_ms", kind: OptionKind::Integer, help: "how long that program may take" },
     KnownOption { key: "explain.include_diffs", kind: OptionKind::Flag, help: "whether it may see diffs and files" },
+    KnownOption { key: "forge.remote", kind: OptionKind::Text, help: "the remote that stacks are submitted to" },
+    KnownOption { key: "forge.kind", kind: OptionKind::Text, help: "what kind of host it is: auto, git, github" },
+    KnownOption { key: "submit.overview", kind: OptionKind::Text, help: "where a stack is listed: body, comment, off" },
+    KnownOption { key: "merge.method", kind: OptionKind::Text, help: "how to land: merge, squash, rebase" },
+    KnownOption { key: "github.web_url", kind: OptionKind::Text, help: "where GitHub is, for people" },
+    KnownOption { key: "github.api_url", kind: OptionKind::Text, help: "where GitHub is, for programs" },
+    KnownOption { key: "github.client_id", kind: OptionKind::Text, help: "client id of the GitHub App" },
+    KnownOption { key: "github.app", kind: OptionKind::Text, help: "name of the GitHub App in URLs" },
 ];
 
 /// The option with this key.

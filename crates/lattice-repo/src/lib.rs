@@ -9,6 +9,7 @@ mod ledger;
 mod lock;
 mod read;
 mod reader;
+mod remote;
 mod scan;
 mod verify;
 
@@ -28,6 +29,7 @@ pub use ledger::LedgerEntry;
 pub use lock::{Lock, LockError, LockHolder};
 pub use read::Kept;
 pub use reader::{Reader, file_beginning, publish_cache_file, read_own_file, write_own_file};
+pub use remote::{Credential, Remote, RemoteUrl};
 pub use scan::{ReadWorkingCopy, ScanError, ScanRequest};
 
 /// An open repository.

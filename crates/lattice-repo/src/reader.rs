@@ -87,7 +87,7 @@ impl Reader {
 
     /// The files that differ, in Git's order.
     pub fn changed_files(&self, range: DiffRange) -> Result<Vec<ChangedFile>, GitError> {
-        self.git.changed_files(range)
+        self.git.differing_files(range)
     }
 
     /// The first `limit` bytes of a difference; `seen` hears of the beginning of every line of it.

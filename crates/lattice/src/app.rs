@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
-use lattice_engine::{Engine, EngineError, Environment, GitProgram, INSIDE_OPERATION, Mode, Trace};
+use lattice_engine::{Engine, EngineError, Environment, GitProgram, HostEnvironment, INSIDE_OPERATION, Mode, Trace};
 use lattice_model::id::OpId;
 use lattice_model::plan::Hooks;
 use lattice_model::settings::Settings;
@@ -103,6 +103,7 @@ impl App {
             user_settings: self.user_settings(),
             inside: self.variable(INSIDE_OPERATION).and_then(|op| OpId::new(op).ok()),
             trace: self.trace,
+            hosts: self.hosts(),
         };
         Engine::open(environment, &self.directory)
     }
@@ -129,6 +130,21 @@ impl App {
     /// What makes ids of this run differ from those of others.
     pub(crate) fn seed_and_time(&self) -> String {
         format!("{}\0{}", self.seed(), self.now)
+    }
+
+    /// What is known of the user's tokens.
+    pub(crate) fn hosts(&self) -> HostEnvironment {
+        let set = |name: &str| self.variable(name).filter(|value| !value.is_empty());
+        let gh = self.which(Path::new("gh"));
+        HostEnvironment {
+            home: set("HOME").map(PathBuf::from),
+            token: set("GH_TOKEN").or_else(|| set("GITHUB_TOKEN")),
+            gh: gh.is_absolute().then_some(gh),
+            variables: self.variables.clone(),
+            clock: seconds_now,
+            notice: crate::output::notice,
+            timeout_ms: set("LATTICE_HTTP_TIMEOUT_MS").and_then(|text| text.parse().ok()).unwrap_or(30_000),
+        }
     }
 
     pub(crate) fn variable(&self, name: &str) -> Option<String> {
@@ -167,4 +183,12 @@ impl App {
 
 fn variable(variables: &[(OsString, OsString)], name: &str) -> Option<String> {
     variables.iter().find(|(key, _)| key == name)?.1.to_str().map(str::to_owned)
+}
+
+/// The clock, or the time that a test fixed.
+#[expect(clippy::disallowed_methods, reason = "the one place that reads directory, clock and environment")]
+fn seconds_now() -> i64 {
+    let fixed = std::env::var("LATTICE_NOW").ok().and_then(|text| Timestamp::new(text).ok());
+    let since_1970 = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    fixed.map_or_else(|| i64::try_from(since_1970.as_secs()).unwrap_or(i64::MAX), |at| at.unix_seconds())
 }

@@ -99,6 +99,17 @@ pub(crate) enum Command {
     Parent(commands::look::ParentArguments),
     Children(commands::look::ChildrenArguments),
     Trunk(commands::trunk::Arguments),
+    #[command(visible_alias = "s")]
+    Submit(commands::submit::Arguments),
+    /// `submit --stack`
+    Ss(commands::submit::StackArguments),
+    Sync(commands::sync::Arguments),
+    Get(commands::get::Arguments),
+    Merge(commands::merge::Arguments),
+    Unlink(commands::unlink::Arguments),
+    Pr(commands::pr::Arguments),
+    Issue(commands::issue::Arguments),
+    Auth(commands::auth::Arguments),
     Continue(commands::resume::ContinueArguments),
     Abort(commands::resume::AbortArguments),
     Undo(commands::undo::UndoArguments),

@@ -1,8 +1,12 @@
 //! Failures as users see them: what happened, why, what to type next, and the exit code.
 
 use lattice_engine::{ConfigEditError, DeriveError, EngineError, ExecuteError, GitError, LockError};
+use lattice_forge::ForgeError;
+use lattice_forge::secret::SecretError;
+use lattice_forge::token::AuthError;
 use lattice_model::gate::{Refusal, RepairBundle};
 use lattice_model::issue::Issue;
+use lattice_model::remote::{Refused, RefusedRef, RemoteError};
 
 use crate::output::printable;
 
@@ -56,7 +60,7 @@ impl Failure {
         self
     }
 
-    fn cause(mut self, cause: impl Into<String>) -> Self {
+    pub(crate) fn cause(mut self, cause: impl Into<String>) -> Self {
         self.causes.push(cause.into());
         self
     }
@@ -109,10 +113,113 @@ impl From<EngineError> for Failure {
             EngineError::Lock(error) => error.into(),
             EngineError::Execute(error) => error.into(),
             EngineError::Refused(refusal) => refusal.into(),
+            EngineError::Forge(error) => error.into(),
+            EngineError::Remote(error) => error.into(),
+            EngineError::PushRefused { refused } => push_refused(&refused),
+            EngineError::RemotePart { done, source } => remote_part(done, *source),
+            EngineError::NoRuntime(reason) => Self::new("no-runtime", "requests cannot be made here").cause(reason),
             EngineError::InsideOperation { op } => {
                 Self::new("inside-operation", format!("operation {op} started this and has not ended"))
                     .hint("a hook cannot change the stack that it is a part of")
             }
+        }
+    }
+}
+
+/// What the remote part did before it stopped. The local part is done and valid.
+fn remote_part(done: Vec<String>, source: EngineError) -> Failure {
+    let inner = Failure::from(source);
+    let said = done.into_iter().map(|line| format!("done: {}", printable(&line)));
+    let causes = inner.causes.iter().cloned().chain(said).collect();
+    Failure { causes, ..inner }.hint("your branches are as they were; run the command again to go on")
+}
+
+fn push_refused(refused: &[RefusedRef]) -> Failure {
+    let shown = |oid: &Option<lattice_model::id::Oid>| oid.map_or("absent".to_owned(), |oid| oid.short());
+    let mut failure = Failure::new("push-refused", "the remote did not take the push; nothing on it was moved");
+    for RefusedRef { name, why } in refused {
+        failure = failure.cause(match why {
+            Refused::Moved { expected, found } => {
+                format!("{name} is at {}, not at {} as it was seen before", shown(found), shown(expected))
+            }
+            Refused::Rejected(reason) => format!("{name}: {}", printable(reason)),
+        });
+    }
+    let moved = refused.iter().any(|refused| matches!(refused.why, Refused::Moved { .. }));
+    if moved { failure.hint("lattice get <branch> takes in what somebody else pushed") } else { failure }
+}
+
+impl From<RemoteError> for Failure {
+    fn from(error: RemoteError) -> Self {
+        let text = error.to_string();
+        match error {
+            RemoteError::Unreachable { detail, .. } => {
+                let failure =
+                    Self::new("remote-unreachable", text).hint("is it there, and may you read it? git fetch says more");
+                detail.lines().fold(failure, |failure, line| failure.cause(printable(line)))
+            }
+            RemoteError::Unexpected(_) => Self::new("remote-odd", text),
+            RemoteError::Git(_) => Self::new("git-failed", text),
+        }
+    }
+}
+
+impl From<AuthError> for Failure {
+    fn from(error: AuthError) -> Self {
+        let text = error.to_string();
+        let log_in = "lattice auth login";
+        match error {
+            AuthError::NotAuthenticated => Self::new("not-authenticated", text).hint(log_in),
+            AuthError::RefreshFailed(_) => {
+                Self::new("refresh-failed", printable(&text)).hint(format!("log in again: {log_in}"))
+            }
+            AuthError::LockContention => Self::new("auth-locked", text).hint("try again"),
+            AuthError::Secret(error) => error.into(),
+        }
+    }
+}
+
+impl From<SecretError> for Failure {
+    fn from(error: SecretError) -> Self {
+        let text = error.to_string();
+        match error {
+            SecretError::Exposed(path) => Self::new("secret-exposed", text)
+                .hint(format!("chmod 600 {}, and get a new token if others may have read it", path.display())),
+            SecretError::Damaged(_) => Self::new("secret-damaged", text).hint("lattice auth login writes a new one"),
+            SecretError::Io { source, .. } => Self::new("io", text).cause(source.to_string()),
+        }
+    }
+}
+
+impl From<ForgeError> for Failure {
+    fn from(error: ForgeError) -> Self {
+        let text = error.to_string();
+        match error {
+            ForgeError::Remote(error) => error.into(),
+            ForgeError::NotFound(_) => Self::new("not-found", text).hint("lattice issue list shows what there is"),
+            ForgeError::NotAPull(_) => Self::new("not-a-pull-request", text),
+            ForgeError::NotMergeable { .. } => Self::new("not-mergeable", printable(&text)),
+            ForgeError::Rejected { reason } => Self::new("rejected", text).cause(printable(&reason)),
+            ForgeError::NoSuchHead(_) => Self::new("no-such-head", text).hint("lattice submit pushes it"),
+            ForgeError::Unauthorized => Self::new("unauthorized", text).hint("lattice auth login"),
+            ForgeError::Forbidden(_) => {
+                Self::new("forbidden", printable(&text)).hint("lattice auth status shows which token is used")
+            }
+            ForgeError::Missing(_) => Self::new("host-missing", printable(&text))
+                .hint("does the repository exist there, and may your token see it?"),
+            ForgeError::Conflict(_) => Self::new("host-conflict", printable(&text)).hint("run the command again"),
+            ForgeError::Unprocessable(_) => Self::new("host-refused", printable(&text)),
+            ForgeError::RateLimited { .. } => Self::new("rate-limited", text).hint("try again after that"),
+            ForgeError::Server(_) => Self::new("host-failed", text).hint("try again in a while"),
+            ForgeError::Unreachable { detail } => Self::new("host-unreachable", text)
+                .cause(printable(&detail))
+                .hint("are you online? github.api_url says where it is asked for"),
+            ForgeError::TimedOut { .. } => Self::new("host-timeout", text).hint("try again in a while"),
+            ForgeError::BadAnswer(_) => Self::new("host-odd", printable(&text)).hint("is github.api_url right?"),
+            ForgeError::Redirected(_) => Self::new("host-redirects", printable(&text)).hint("is github.api_url right?"),
+            ForgeError::Auth(error) => error.into(),
+            ForgeError::Busy => Self::new("busy", text).hint("try again"),
+            ForgeError::Damaged { .. } => Self::new("item-damaged", printable(&text)),
         }
     }
 }

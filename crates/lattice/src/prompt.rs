@@ -34,6 +34,13 @@ pub(crate) fn ask(question: &str) -> Option<String> {
     (!line.is_empty()).then(|| line.to_owned())
 }
 
+/// Everything on stdin.
+pub(crate) fn everything() -> std::io::Result<String> {
+    let mut text = String::new();
+    std::io::stdin().lock().read_to_string(&mut text)?;
+    Ok(text)
+}
+
 /// Lets the user write a message. Lines that start with `#` are for them alone.
 pub(crate) fn edit(app: &App, file: &Path, text: &str) -> Result<String, Failure> {
     let edited = edit_whole(app, file, text)?;
@@ -63,6 +70,23 @@ pub(crate) fn edit_whole(app: &App, file: &Path, text: &str) -> Result<String, F
         return Err(Failure::new("editor", format!("{editor} ended without success; nothing was changed")));
     }
     Ok(edited)
+}
+
+/// Shows a page in the user's browser.
+pub(crate) fn browse(app: &App, url: &str) -> Result<(), Failure> {
+    let web = url.starts_with("https://") || url.starts_with("http://");
+    if !web {
+        return Err(Failure::new("no-web-page", format!("{url} is no page that a browser could show")));
+    }
+    let named = app.variable("BROWSER").filter(|name| !name.is_empty());
+    let browser = named.unwrap_or_else(|| if cfg!(target_os = "macos") { "open" } else { "xdg-open" }.to_owned());
+    let mut command = start(&browser);
+    command.arg(url).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    let started = command.status();
+    match started {
+        Ok(status) if status.success() => Ok(()),
+        Ok(_) | Err(_) => Err(Failure::new("browser", format!("{browser} could not be started")).hint(url.to_owned())),
+    }
 }
 
 /// Runs the configured explainer: JSON on its stdin, prose on its stdout.

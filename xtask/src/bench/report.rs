@@ -1,4 +1,4 @@
-//! Tables on stdout and in `docs/benchmarks.md`.
+//! Tables on stdout and in `docs/benchmarks.md`, or a file of their own for what is no race against Git.
 
 use std::path::Path;
 
@@ -33,16 +33,17 @@ impl Section {
     }
 }
 
-pub(super) fn write(root: &Path, sections: &[Section]) -> Result<(), Failure> {
+pub(super) fn write(root: &Path, name: &str, sections: &[Section]) -> Result<(), Failure> {
+    let file = if name == "stack" { "docs/benchmarks.md".to_owned() } else { format!("docs/benchmarks-{name}.md") };
     let tables: Vec<_> = sections.iter().map(Section::text).collect();
     let text = format!(
-        "# Benchmarks\n\nWritten by `cargo xtask bench stack`. Contestants run in turns in one process, so the ratios hold on a noisy machine; \
+        "# Benchmarks\n\nWritten by `cargo xtask bench {name}`. Contestants run in turns in one process, so the ratios hold on a noisy machine; \
          the times are only as good as the machine was idle. Peers appear where they are installed.\n\n{}\n{}",
         machine(),
         tables.join("\n"),
     );
     eprintln!("\n{text}");
-    write_file(&root.join("docs/benchmarks.md"), &text)
+    write_file(&root.join(file), &text)
 }
 
 fn machine() -> String {

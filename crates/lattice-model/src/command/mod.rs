@@ -5,7 +5,10 @@ pub mod create;
 pub mod delete;
 pub mod fold;
 pub mod freeze;
+pub mod get;
 pub mod init;
+pub mod link;
+pub mod merge;
 pub mod modify;
 pub mod navigate;
 pub mod rename;
@@ -15,6 +18,8 @@ pub mod restack;
 mod rewrite;
 mod scope;
 pub mod squash;
+pub mod submit;
+pub mod sync;
 pub mod track;
 pub mod undo;
 
@@ -52,6 +57,11 @@ pub const REGISTRY: &[Registered] = &[
     (config::SetTrunk::NAME, config::SetTrunk::REQUIRES),
     (config::WriteSettings::NAME, config::WriteSettings::REQUIRES),
     (undo::Undo::NAME, undo::Undo::REQUIRES),
+    (submit::Submit::NAME, submit::Submit::REQUIRES),
+    (sync::Sync::NAME, sync::Sync::REQUIRES),
+    (get::Get::NAME, get::Get::REQUIRES),
+    (merge::Merge::NAME, merge::Merge::REQUIRES),
+    (link::Unlink::NAME, link::Unlink::REQUIRES),
 ];
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 mod base;
 mod config;
 mod graph;
+pub(crate) mod host;
 mod metadata;
 mod state;
 

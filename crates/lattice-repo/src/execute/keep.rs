@@ -105,6 +105,9 @@ fn written_document(step: &Step) -> Option<RefName> {
         | Step::RestoreWorktree { .. }
         | Step::RemoveOpState
         | Step::RemoveLock { .. }
-        | Step::Verify => None,
+        | Step::Verify
+        | Step::Fetch { .. }
+        | Step::Push { .. }
+        | Step::Host { .. } => None,
     }
 }

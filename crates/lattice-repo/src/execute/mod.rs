@@ -12,6 +12,7 @@ mod pause;
 mod prepare;
 mod produce;
 mod recover;
+mod remote;
 mod rewriting;
 mod settle;
 
@@ -212,7 +213,10 @@ impl<'a> Executor<'a> {
             | Step::Guard { .. }
             | Step::RemoveOpState
             | Step::RemoveLock { .. }
-            | Step::Verify => false,
+            | Step::Verify
+            | Step::Fetch { .. }
+            | Step::Push { .. }
+            | Step::Host { .. } => false,
         }))
     }
 

@@ -164,7 +164,10 @@ impl Executor<'_> {
                 | Step::RestoreWorktree { .. }
                 | Step::RemoveOpState
                 | Step::RemoveLock { .. }
-                | Step::Verify => continue,
+                | Step::Verify
+                | Step::Fetch { .. }
+                | Step::Push { .. }
+                | Step::Host { .. } => continue,
             };
             edits.push(Edit { name, old, new });
         }

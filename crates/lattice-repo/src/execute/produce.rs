@@ -42,7 +42,10 @@ impl Executor<'_> {
                 | Step::RestoreWorktree { .. }
                 | Step::RemoveOpState
                 | Step::RemoveLock { .. }
-                | Step::Verify => {}
+                | Step::Verify
+                | Step::Fetch { .. }
+                | Step::Push { .. }
+                | Step::Host { .. } => {}
             }
         }
         loop {

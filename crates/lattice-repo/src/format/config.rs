@@ -89,6 +89,14 @@ fn apply(key: &str, item: &Item, settings: &mut Settings, unknown: &mut Vec<Stri
             let words: Option<Vec<_>> = list.iter().map(|word| word.as_str().map(str::to_owned)).collect();
             settings.explain.command = words.ok_or("it must be a list of text")?;
         }
+        "forge.remote" => settings.forge.remote = text()?,
+        "forge.kind" => settings.forge.kind = one_of(text()?, &["auto", "git", "github"])?,
+        "submit.overview" => settings.forge.overview = one_of(text()?, &["body", "comment", "off"])?,
+        "merge.method" => settings.forge.merge_method = one_of(text()?, &["merge", "squash", "rebase"])?,
+        "github.web_url" => settings.forge.github.web_url = text()?,
+        "github.api_url" => settings.forge.github.api_url = Some(text()?),
+        "github.client_id" => settings.forge.github.client_id = Some(text()?),
+        "github.app" => settings.forge.github.app = text()?,
         _ => match key.strip_prefix("alias.") {
             Some(name) => {
                 settings.aliases.insert(name.to_owned(), text()?);
@@ -97,6 +105,10 @@ fn apply(key: &str, item: &Item, settings: &mut Settings, unknown: &mut Vec<Stri
         },
     }
     Ok(())
+}
+
+fn one_of(text: String, choices: &[&str]) -> Result<String, String> {
+    if choices.contains(&text.as_str()) { Ok(text) } else { Err(format!("it must be one of {}", choices.join(", "))) }
 }
 
 /// The options that a user's own file sets; one that cannot be read sets none.

@@ -174,6 +174,12 @@ impl Git {
         self.call("var").arg("GIT_COMMITTER_IDENT").line()
     }
 
+    pub(crate) fn write_blob(&self, content: &[u8]) -> Result<Oid, GitError> {
+        const COMMAND: &str = "hash-object";
+        let line = self.call(COMMAND).args(["-t", "blob", "-w", "--stdin"]).stdin(content.to_vec()).line()?;
+        Oid::new(&line).map_err(|_| GitError::unexpected(COMMAND, line))
+    }
+
     pub(crate) fn write_commit(&self, content: Vec<u8>) -> Result<Oid, GitError> {
         const COMMAND: &str = "hash-object";
         let line = self.call(COMMAND).args(["-t", "commit", "-w", "--stdin"]).stdin(content).line()?;

@@ -155,7 +155,7 @@ impl Git {
     }
 
     /// What differs, without the lines themselves.
-    pub(crate) fn changed_files(&self, range: DiffRange) -> Result<Vec<ChangedFile>, GitError> {
+    pub(crate) fn differing_files(&self, range: DiffRange) -> Result<Vec<ChangedFile>, GitError> {
         let call = self.call("diff").args(PLAIN_DIFF).args(["--raw", "--numstat", "--no-abbrev", "-z"]);
         let stdout = range_of(call, range).run()?;
         Ok(changed(&stdout))

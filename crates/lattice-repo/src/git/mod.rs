@@ -14,6 +14,7 @@ pub(crate) mod picker;
 pub(crate) mod process;
 pub(crate) mod refs;
 pub(crate) mod remains;
+pub(crate) mod remote;
 pub(crate) mod rewrite;
 pub(crate) mod transaction;
 pub(crate) mod worktree;

@@ -208,6 +208,18 @@ fn story(plan: &Plan, refs: &[RefChange]) -> Vec<String> {
                 format!("on {} (detached)", commit.short())
             }
             Step::LeaveFiles { to: HeadValue::Branch(branch) } => format!("on {branch}, with the changes staged"),
+            Step::Push { remote, updates } => {
+                let names: Vec<_> = updates.iter().map(|update| update.branch.to_string()).collect();
+                format!("pushed {} to {remote}", names.join(", "))
+            }
+            Step::Host { action } => match action.story() {
+                Some(line) => line,
+                None => continue,
+            },
+            Step::SetRef { name, to: Some(to), expected: Expected::At(_) } => match name.as_branch() {
+                Some(branch) => format!("moved {branch} to {to}"),
+                None => continue,
+            },
             Step::WriteConfig { .. }
             | Step::Stage { .. }
             | Step::SetRef { .. }
@@ -215,7 +227,8 @@ fn story(plan: &Plan, refs: &[RefChange]) -> Vec<String> {
             | Step::RestoreWorktree { .. }
             | Step::RemoveOpState
             | Step::RemoveLock { .. }
-            | Step::Verify => continue,
+            | Step::Verify
+            | Step::Fetch { .. } => continue,
         };
         lines.push(line);
     }

@@ -49,6 +49,9 @@ pub(crate) fn run(app: &App, arguments: &Arguments) -> Result<Reply, Failure> {
                 let shown = |oid: Option<lattice_model::id::Oid>| oid.map_or("absent".to_owned(), |oid| oid.short());
                 text.push_str(&format!("  {}: {} -> {}\n", change.name, shown(change.old), shown(change.new)));
             }
+            for line in &operation.remote {
+                text.push_str(&format!("  remote: {}\n", printable(line)));
+            }
             if let Some(reason) = &operation.reason {
                 text.push_str(&format!("  reason: {}\n", printable(reason)));
             }

@@ -152,12 +152,20 @@ fn makes_a_plan(command: &Command) -> bool {
         | Command::Trunk(_)
         | Command::Undo(_)
         | Command::Redo(_)
+        | Command::Submit(_)
+        | Command::Ss(_)
+        | Command::Unlink(_)
         | Command::Config(_) => true,
+        // Several operations in a row have several plans.
+        Command::Sync(_) | Command::Get(_) | Command::Merge(_) => false,
         Command::Log(_)
         | Command::Ls(_)
         | Command::Info(_)
         | Command::Parent(_)
         | Command::Children(_)
+        | Command::Pr(_)
+        | Command::Issue(_)
+        | Command::Auth(_)
         | Command::Continue(_)
         | Command::Abort(_)
         | Command::Ops(_)

@@ -16,9 +16,13 @@ use crate::output::documents::{
 };
 use crate::output::{Document, Reply};
 
+use super::auth::AuthDocument;
 use super::context::{PackDocument, RESULTS, ResultDocument};
 use super::demo::DemoDocument;
+use super::hosted::HostedDocument;
+use super::issue::IssuesDocument;
 use super::ops::OpsShowDocument;
+use super::pr::PrsDocument;
 use super::resume::{AbortDocument, ContinueDocument};
 
 /// Print a completion script for a shell
@@ -103,13 +107,19 @@ fn schemas() -> BTreeMap<&'static str, serde_json::Value> {
     let mut schemas = BTreeMap::new();
     for command in [
         "init", "track", "untrack", "create", "modify", "restack", "move", "freeze", "unfreeze", "checkout", "up",
-        "down", "top", "bottom", "undo", "redo",
+        "down", "top", "bottom", "undo", "redo", "unlink", "get",
     ] {
         schemas.insert(command, envelope(command, schema_for!(ChangeDocument)));
     }
     fn add<D: Document>(schemas: &mut BTreeMap<&'static str, serde_json::Value>) {
         schemas.insert(D::COMMAND, envelope(D::COMMAND, schema_for!(D)));
     }
+    for command in ["submit", "sync", "merge"] {
+        schemas.insert(command, envelope(command, schema_for!(HostedDocument)));
+    }
+    add::<AuthDocument>(&mut schemas);
+    add::<IssuesDocument>(&mut schemas);
+    add::<PrsDocument>(&mut schemas);
     add::<LogDocument>(&mut schemas);
     add::<InfoDocument>(&mut schemas);
     add::<ParentDocument>(&mut schemas);

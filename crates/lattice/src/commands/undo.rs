@@ -46,5 +46,8 @@ fn told(name: &str, verb: &str, (operation, outcome): (Operation, Outcome)) -> R
         0 => String::new(),
         n => format!(", {} put back", lattice_model::plan::count(n, "ref")),
     };
-    Ok(reply.text(format!("{verb} `{}` ({}){changed}\n", operation.command, operation.id)))
+    let reply = reply.text(format!("{verb} `{}` ({}){changed}\n", operation.command, operation.id));
+    // Others may have seen it by now; taking that back is for the user to decide.
+    let stays = operation.remote.iter().filter(|line| !line.starts_with("fetch"));
+    Ok(stays.fold(reply, |reply, line| reply.note(format!("stays on the remote: {}", crate::output::printable(line)))))
 }

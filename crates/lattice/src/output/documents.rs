@@ -315,7 +315,7 @@ impl OperationDocument {
             undoable: operation.undoable,
             undoes: operation.undoes.as_ref().map(ToString::to_string),
             reason: operation.reason.clone(),
-            remote: Vec::new(),
+            remote: operation.remote.clone(),
             refs: operation.refs.iter().map(RefDocument::of).collect(),
         }
     }

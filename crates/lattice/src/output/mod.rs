@@ -141,6 +141,13 @@ impl Reply {
         self
     }
 
+    /// Adds to the text.
+    #[must_use]
+    pub(crate) fn with_text_below(mut self, text: &str) -> Self {
+        self.text.push_str(text);
+        self
+    }
+
     /// Says it in other words.
     #[must_use]
     pub(crate) fn text(mut self, text: impl Into<String>) -> Self {
@@ -293,6 +300,11 @@ pub(crate) fn log_event(event: &str, mut fields: Value) {
         fields.insert("level".to_owned(), json!("debug"));
     }
     err(&format!("{fields}\n"));
+}
+
+/// Something that takes time, for people who wait.
+pub(crate) fn notice(text: &str) {
+    err(&format!("{text}\n"));
 }
 
 /// Writes data. A reader that has seen enough is no error; a disk that is full is one, see [`checked`].

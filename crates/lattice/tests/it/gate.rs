@@ -37,6 +37,11 @@ fn typed(command: &str) -> Vec<&'static [&'static str]> {
         "trunk set" => vec![&["trunk", "set", "main"]],
         "config set" => vec![&["config", "set", "undo.keep_days", "3"]],
         "undo" => vec![&["undo"]],
+        "submit" => vec![&["submit", "--no-restack"]],
+        "sync" => vec![&["sync"]],
+        "get" => vec![&["get", "a"]],
+        "merge" => vec![&["merge", "--confirm"]],
+        "unlink" => vec![&["unlink", "a"]],
         other => panic!("say how `{other}` is typed, so that its gate is tested"),
     }
 }

@@ -103,8 +103,13 @@ fn every_command_that_changes_something_is_registered_with_what_it_requires() {
         "config set undo.keep_days 5",
         "undo",
     ];
+    crate::host::with_remote(&repo);
+    lattice(&repo).args(["submit", "--no-restack"]).ok();
+    let hosted = ["submit --draft --no-restack", "sync", "get c", "merge", "unlink"];
+    repo.git(&["push", "--quiet", "origin", "c"]);
+    let lines = lines.into_iter().chain(hosted);
     let planned = |line: &str| lattice(&repo).args(line.split(' ')).arg("--dry-run").json()["plan"]["command"].clone();
-    let mut planned: Vec<_> = lines.iter().map(|line| (planned(line), *line)).collect();
+    let mut planned: Vec<_> = lines.map(|line| (planned(line), line)).collect();
     let bare = TestRepo::new();
     bare.git(&["branch", "other"]);
     planned.push((

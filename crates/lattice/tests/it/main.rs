@@ -14,6 +14,7 @@ mod explain;
 mod freeze;
 mod gate;
 mod gits;
+mod host;
 mod hostile;
 mod info;
 mod init;

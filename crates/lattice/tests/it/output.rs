@@ -104,9 +104,43 @@ fn every_command_prints_one_document_that_its_schema_describes() {
     let demo = shell(&repo, "unset LATTICE_SEED; exec \"$0\" \"$@\"", &["demo", "--json", "--dir", "../demo"]);
     untested.remove(&validated(&repo, &demo.json()));
     // Those of the context commands are tested with them.
-    let elsewhere = |name: &&str| !name.starts_with("context-");
-    let untested: Vec<_> = untested.iter().map(String::as_str).filter(elsewhere).collect();
-    assert_eq!(untested, ["abort", "continue", "explain", "ops-show"], "every schema has a document here or below");
+    let untested: Vec<_> = untested.iter().map(String::as_str).filter(|name| !name.starts_with("context-")).collect();
+    let elsewhere =
+        ["abort", "auth", "continue", "explain", "get", "issue", "merge", "ops-show", "pr", "submit", "sync", "unlink"];
+    assert_eq!(untested, elsewhere, "every schema has a document here or below");
+}
+
+#[test]
+fn every_command_that_concerns_a_host_prints_a_document_that_its_schema_describes() {
+    let repo = sample();
+    crate::host::with_remote(&repo);
+    let calls = [
+        ("submit --stack --dry-run", "submit"),
+        ("submit --stack", "submit"),
+        ("submit --stack", "submit"),
+        ("get a --no-checkout", "get"),
+        ("pr", "pr"),
+        ("pr show", "pr"),
+        ("pr show --stack", "pr"),
+        ("pr review --verdict approve --body fine", "pr"),
+        ("pr comment --body words", "pr"),
+        ("issue new --title one --body text", "issue"),
+        ("issue list", "issue"),
+        ("issue show 4", "issue"),
+        ("issue comment 4 words", "issue"),
+        ("issue label 4 --add bug", "issue"),
+        ("issue close 4", "issue"),
+        ("issue show 99", "error"),
+        ("unlink", "unlink"),
+        ("merge", "error"),
+        ("merge --dry-run", "merge"),
+        ("merge --confirm", "merge"),
+        ("sync", "sync"),
+    ];
+    for (line, expected) in calls {
+        let document = lattice(&repo).args(line.split_whitespace()).json();
+        assert_eq!(validated(&repo, &document), expected, "lattice {line}: {document:#}");
+    }
 }
 
 // proves partly: ST-12-8 — an internal error

@@ -10,8 +10,9 @@ use crate::lattice;
 fn the_tour_of_the_readme_works_when_pasted() {
     let readme =
         std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../README.md")).expect("there is a README");
-    let block =
-        readme.split("```sh\n").nth(1).and_then(|rest| rest.split("```").next()).expect("the tour is a block of sh");
+    let blocks = readme.split("```sh\n").skip(1).filter_map(|rest| rest.split("```").next());
+    let block = blocks.collect::<String>();
+    assert!(!block.is_empty(), "the tour is blocks of sh");
     let repo = TestRepo::new();
     let folder = repo.sandbox().root().join("tour");
     std::fs::create_dir(&folder).expect("a new folder");
@@ -22,10 +23,11 @@ fn the_tour_of_the_readme_works_when_pasted() {
         std::iter::once(bin.to_owned()).chain(std::env::split_paths(&std::env::var_os("PATH").expect("a PATH"))),
     );
     shell.env("PATH", path.expect("folders without colons")).current_dir(&folder);
-    let output = shell.args(["-e", "-c", block]).output().expect("sh starts");
+    let output = shell.args(["-e", "-c", &block]).output().expect("sh starts");
     let text = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "every line of the tour succeeds:\n{text}");
-    assert!(text.contains("undid `restack`"), "it ends with an undo:\n{text}");
+    assert!(text.contains("undid `restack`"), "it undoes:\n{text}");
+    assert!(text.contains("landed #1 (api)"), "and lands:\n{text}");
 }
 
 #[expect(clippy::disallowed_methods, reason = "the tour is for a shell")]

@@ -1,0 +1,187 @@
+//! From a remote's address to its forge and the token for it.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use lattice_forge::Forge;
+use lattice_forge::access::{self, AccessCache};
+use lattice_forge::git::GitForge;
+use lattice_forge::github::cache::Cache;
+use lattice_forge::github::{Connection, GitHub};
+use lattice_forge::secret::{SecretStore, TokenKind, Validity};
+use lattice_forge::token::{AuthManager, FixedToken, TokenProvider, from_gh, git_header};
+use lattice_forge::url::{Address, Scheme};
+use lattice_model::host::{AccessReading, AuthReading, RemoteReading};
+use lattice_model::settings::GitHubSettings;
+use lattice_repo::{Credential, Remote};
+
+use super::{Host, Parts};
+use crate::{Engine, EngineError};
+
+/// What the program knows of the user's tokens.
+#[derive(Clone)]
+pub struct HostEnvironment {
+    /// Where `.lattice/auth` is.
+    pub home: Option<PathBuf>,
+    /// A token from the environment.
+    pub token: Option<String>,
+    /// The program `gh`, if it is installed.
+    pub gh: Option<PathBuf>,
+    pub variables: Vec<(OsString, OsString)>,
+    /// Seconds since 1970.
+    pub clock: fn() -> i64,
+    /// Hears of waits.
+    pub notice: fn(&str),
+    pub timeout_ms: u64,
+}
+
+impl std::fmt::Debug for HostEnvironment {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("HostEnvironment").field("home", &self.home).finish_non_exhaustive()
+    }
+}
+
+/// What only GitHub has.
+pub(super) struct GitHubParts {
+    github: Arc<GitHub>,
+    tokens: Arc<dyn TokenProvider>,
+    kind: TokenKind,
+    host: String,
+    app: String,
+    /// The beginning of addresses that a token may be sent to by Git.
+    git_base: Option<String>,
+}
+
+pub(super) struct Found {
+    pub(super) reading: RemoteReading,
+    pub(super) auth: AuthReading,
+    pub(super) parts: Option<Parts>,
+}
+
+/// A token and what kind it is of, or why there is none.
+type Token = Result<(Arc<dyn TokenProvider>, TokenKind), AuthReading>;
+
+impl Engine {
+    pub(super) fn find_host(&self) -> Result<Found, EngineError> {
+        let settings = self.settings();
+        let name = settings.forge.remote.clone();
+        let nothing = |reading| Found { reading, auth: AuthReading::NotNeeded, parts: None };
+        let Some(url) = self.repo.remote_url(&name)? else {
+            return Ok(nothing(RemoteReading::Missing { name }));
+        };
+        let address = match Address::parse(&url.0) {
+            Ok(address) => address,
+            Err(error) => return Ok(nothing(RemoteReading::Unusable { name, reason: error.to_string() })),
+        };
+        let remote = self.repo.remote(&name, &address.shown);
+        let is_github = match settings.forge.kind.as_str() {
+            "github" => true,
+            "git" => false,
+            _ => address.is_on(&settings.forge.github.web_url),
+        };
+        if is_github {
+            return self.github(remote, name, address, &settings.forge.github);
+        }
+        let forge: Arc<dyn Forge> = Arc::new(GitForge::new(Arc::new(remote.clone()), self.environment.now.clone()));
+        let reading = RemoteReading::Resolved { name, slug: address.slug, forge: forge.kind() };
+        Ok(Found { reading, auth: AuthReading::NotNeeded, parts: Some(Parts { remote, forge, github: None }) })
+    }
+
+    fn github(
+        &self,
+        remote: Remote,
+        name: String,
+        address: Address,
+        settings: &GitHubSettings,
+    ) -> Result<Found, EngineError> {
+        let host = web_host(&settings.web_url);
+        let forge = lattice_model::host::ForgeKind::GitHub;
+        let reading = RemoteReading::Resolved { name, slug: address.slug.clone(), forge };
+        let (tokens, kind) = match self.token(&host, settings)? {
+            Ok(found) => found,
+            Err(auth) => return Ok(Found { reading, auth, parts: None }),
+        };
+        let hosts = &self.environment.hosts;
+        let store = hosts.home.as_deref().map(SecretStore::new);
+        let connection = Connection {
+            api_url: api_url(settings),
+            tokens: Arc::clone(&tokens),
+            cache: store.map(|store| Cache { store, host: host.clone() }),
+            notice: Arc::new(hosts.notice),
+            timeout_ms: hosts.timeout_ms,
+        };
+        let github = Arc::new(GitHub::new(address.slug, connection)?);
+        let over_http = matches!(address.scheme, Scheme::Http | Scheme::Https);
+        let git_base = over_http.then(|| format!("{}/", settings.web_url.trim_end_matches('/')));
+        let app = settings.app.clone();
+        let forge: Arc<dyn Forge> = Arc::<GitHub>::clone(&github);
+        let parts = GitHubParts { github, tokens, kind, host, app, git_base };
+        Ok(Found { reading, auth: AuthReading::Available, parts: Some(Parts { remote, forge, github: Some(parts) }) })
+    }
+
+    /// The environment first, then what was stored, then `gh`.
+    fn token(&self, host: &str, settings: &GitHubSettings) -> Result<Token, EngineError> {
+        let hosts = &self.environment.hosts;
+        let fixed = |token: String| -> Token { Ok((Arc::new(FixedToken(token)), TokenKind::Personal)) };
+        if let Some(token) = &hosts.token {
+            return Ok(fixed(token.clone()));
+        }
+        if let Some(store) = hosts.home.as_deref().map(SecretStore::new)
+            && let Some(bundle) = store.load(host).map_err(|error| lattice_forge::ForgeError::Auth(error.into()))?
+        {
+            if bundle.validity((hosts.clock)()) == Validity::Expired {
+                return Ok(Err(AuthReading::Expired { host: host.to_owned() }));
+            }
+            let manager = AuthManager {
+                store,
+                host: host.to_owned(),
+                web_url: settings.web_url.clone(),
+                client_id: settings.client_id.clone(),
+                clock: Arc::new(hosts.clock),
+            };
+            return Ok(Ok((Arc::new(manager), bundle.kind)));
+        }
+        let gh = hosts.gh.as_deref().and_then(|gh| from_gh(gh, host, &hosts.variables));
+        Ok(gh.map_or_else(|| Err(AuthReading::Missing { host: host.to_owned() }), fixed))
+    }
+
+    /// Whether the token reaches the repository; on a Git remote the transport itself decides.
+    pub(super) fn access(&self, host: &Host) -> Result<AccessReading, EngineError> {
+        let Some(parts) = &host.parts()?.github else { return Ok(AccessReading::Granted) };
+        let hosts = &self.environment.hosts;
+        let Some(home) = hosts.home.as_deref() else { return Ok(AccessReading::Granted) };
+        let store = SecretStore::new(home);
+        let cache = AccessCache { store: &store, host: &parts.host, now: (hosts.clock)() };
+        Ok(host.wait(access::read(&parts.github, parts.kind, &parts.app, &cache))?)
+    }
+}
+
+impl Host {
+    /// The remote, with a token for Git where one is needed.
+    pub(super) fn remote(&self) -> Result<Remote, EngineError> {
+        let parts = self.parts()?;
+        let Some((github, url)) = parts.github.as_ref().and_then(|github| Some((github, github.git_base.clone()?)))
+        else {
+            return Ok(parts.remote.clone());
+        };
+        let token = self.wait(github.tokens.bearer_token());
+        let token = token.map_err(lattice_forge::ForgeError::Auth)?;
+        Ok(parts.remote.with_credential(Credential { url, header: git_header(&token) }))
+    }
+}
+
+/// The host that tokens are stored for.
+pub fn web_host(web_url: &str) -> String {
+    let rest = web_url.split_once("://").map_or(web_url, |(_, rest)| rest);
+    rest.split('/').next().unwrap_or_default().to_ascii_lowercase()
+}
+
+/// Where programs ask: a host of its own for github.com, a path of the same one for Enterprise.
+pub fn api_url(settings: &GitHubSettings) -> String {
+    match (&settings.api_url, web_host(&settings.web_url).as_str()) {
+        (Some(url), _) => url.clone(),
+        (None, "github.com") => "https://api.github.com".to_owned(),
+        (None, _) => format!("{}/api/v3", settings.web_url.trim_end_matches('/')),
+    }
+}

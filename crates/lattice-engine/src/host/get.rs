@@ -1,0 +1,187 @@
+//! `get`: fetch, then each branch of the stack from the lowest on.
+
+use lattice_model::command::get::{Checkout, FreezeOnGet, Get, Relation, Replace};
+use lattice_model::command::submit::link_to;
+use lattice_model::gate::Refusal;
+use lattice_model::host::{Pull, PullState};
+use lattice_model::id::Oid;
+use lattice_model::name::{BranchName, RefName};
+use lattice_model::plan::Hooks;
+use lattice_model::snapshot::Snapshot;
+use lattice_repo::ReadWorkingCopy;
+
+use super::Host;
+use crate::lifecycle::{Mode, Outcome};
+use crate::{Engine, EngineError};
+
+/// How deep a stack may be that is taken in from the top.
+const DEPTH: usize = 200;
+
+#[derive(Debug, Clone)]
+pub struct GetOptions {
+    /// A branch, or the number of a pull request.
+    pub target: String,
+    pub freeze: FreezeOnGet,
+    pub checkout: Checkout,
+    pub replace: Replace,
+    pub hooks: Hooks,
+}
+
+/// What came of it: an outcome for each branch, lowest first.
+#[derive(Debug)]
+pub struct Got {
+    pub branch: Option<BranchName>,
+    pub outcomes: Vec<Outcome>,
+}
+
+/// One branch to take in.
+struct Wanted {
+    branch: BranchName,
+    base: BranchName,
+    pull: Option<Pull>,
+}
+
+impl Engine {
+    /// Takes a branch or pull request of the remote in, with what it stands on.
+    pub fn get(&self, mode: &Mode, options: &GetOptions) -> Result<Got, EngineError> {
+        let host = self.host()?;
+        let mut got = Got { branch: None, outcomes: Vec::new() };
+        match self.fetch(&host, mode, "get")? {
+            Outcome::Gated(bundle) => {
+                got.outcomes.push(Outcome::Gated(bundle));
+                return Ok(got);
+            }
+            Outcome::Done { .. }
+            | Outcome::Nothing { .. }
+            | Outcome::Planned { .. }
+            | Outcome::Differs { .. }
+            | Outcome::Paused(_) => {}
+        }
+        let snapshot = self.scan(ReadWorkingCopy::No)?;
+        let chain = self.chain(&host, &snapshot, &options.target)?;
+        got.branch = chain.first().map(|wanted| wanted.branch.clone());
+        let last = chain.len();
+        for (at, wanted) in chain.into_iter().rev().enumerate() {
+            let checkout = if at + 1 == last { options.checkout } else { Checkout::No };
+            let outcome = self.get_one(&host, (mode, options), &wanted, checkout)?;
+            let stops = matches!(outcome, Outcome::Gated(_) | Outcome::Differs { .. });
+            got.outcomes.push(outcome);
+            if stops {
+                break;
+            }
+        }
+        Ok(got)
+    }
+
+    /// The branch and those below it that are not tracked here, topmost first.
+    fn chain(&self, host: &Host, snapshot: &Snapshot, target: &str) -> Result<Vec<Wanted>, EngineError> {
+        let trunk =
+            snapshot.settings.trunk.clone().ok_or_else(|| Refusal::new("no-trunk", "no trunk is configured"))?;
+        let mut chain: Vec<Wanted> = Vec::new();
+        let mut next = Some(self.wanted(host, snapshot, &trunk, target)?);
+        while let Some(wanted) = next {
+            let below = wanted.base.clone();
+            let known = below == trunk || snapshot.is_tracked(&below) || chain.iter().any(|w| w.branch == below);
+            chain.push(wanted);
+            if known || chain.len() > DEPTH {
+                break;
+            }
+            next = Some(self.wanted_branch(host, snapshot, &trunk, &below)?);
+        }
+        Ok(chain)
+    }
+
+    fn wanted(
+        &self,
+        host: &Host,
+        snapshot: &Snapshot,
+        trunk: &BranchName,
+        target: &str,
+    ) -> Result<Wanted, EngineError> {
+        let Ok(number) = target.trim_start_matches('#').parse::<u64>() else {
+            let branch = BranchName::new(target).map_err(|error| Refusal::new("bad-name", error.to_string()))?;
+            return self.wanted_branch(host, snapshot, trunk, &branch);
+        };
+        let pull = host.wait(host.forge()?.pull(number))?;
+        let name = match &pull.fork {
+            // Somebody else's `main` must not become ours.
+            Some(_) => format!("pr-{number}/{}", pull.head),
+            None => pull.head.clone(),
+        };
+        let branch = BranchName::new(name).map_err(|error| Refusal::new("bad-name", error.to_string()))?;
+        let base = BranchName::new(pull.base.clone()).unwrap_or_else(|_| trunk.clone());
+        Ok(Wanted { branch, base, pull: Some(pull) })
+    }
+
+    fn wanted_branch(
+        &self,
+        host: &Host,
+        snapshot: &Snapshot,
+        trunk: &BranchName,
+        branch: &BranchName,
+    ) -> Result<Wanted, EngineError> {
+        if branch == trunk {
+            return Err(Refusal::new("is-trunk", format!("`{branch}` is the trunk")).hint("lattice sync").into());
+        }
+        let pull = host.wait(host.forge()?.pulls_of(std::slice::from_ref(branch)))?.remove(branch);
+        let open = pull.as_ref().filter(|pull| pull.state == PullState::Open);
+        let tracked = snapshot.metadata_of(branch).map(|(metadata, _)| metadata.parent.name().clone());
+        let base = open.and_then(|pull| BranchName::new(pull.base.clone()).ok());
+        Ok(Wanted { branch: branch.clone(), base: base.or(tracked).unwrap_or_else(|| trunk.clone()), pull })
+    }
+
+    fn get_one(
+        &self,
+        host: &Host,
+        (mode, options): (&Mode, &GetOptions),
+        wanted: &Wanted,
+        checkout: Checkout,
+    ) -> Result<Outcome, EngineError> {
+        let at = self.fetched(host, wanted)?;
+        let link = wanted.pull.as_ref().map(|pull| link_to(&host.reading, pull));
+        self.run(mode, ReadWorkingCopy::No, |engine, snapshot| {
+            let failed = |error: EngineError| Refusal::new("git-failed", error.to_string());
+            let trunk = snapshot.settings.trunk.clone().unwrap_or_else(|| wanted.base.clone());
+            let parent = if snapshot.tip(&wanted.base).is_some() { wanted.base.clone() } else { trunk };
+            let below = snapshot.tip(&parent).unwrap_or(at);
+            let base = engine.repo.merge_base(below, at).ok().flatten().ok_or_else(|| {
+                Refusal::new("unrelated-history", format!("`{}` shares no history with `{parent}`", wanted.branch))
+            })?;
+            Ok(Get {
+                branch: wanted.branch.clone(),
+                at,
+                relation: engine.relation(snapshot, &wanted.branch, at).map_err(failed)?,
+                parent,
+                base,
+                freeze: options.freeze,
+                replace: options.replace,
+                checkout,
+                link,
+                hooks: options.hooks,
+            })
+        })
+    }
+
+    /// Where the remote has the branch, with its commits here.
+    fn fetched(&self, host: &Host, wanted: &Wanted) -> Result<Oid, EngineError> {
+        if let Some(pull) = wanted.pull.as_ref().filter(|pull| pull.fork.is_some()) {
+            // Hosts keep the heads of forks under a name of their own.
+            let name = RefName::new(format!("refs/pull/{}/head", pull.number)).expect("a number is a valid component");
+            let found = host.remote()?.commit_at(&name)?;
+            return found.ok_or_else(|| Refusal::new("not-on-remote", format!("{name} is not on the remote")).into());
+        }
+        let there = self.repo.tracking(host.reading.name())?.get(&wanted.branch).copied();
+        there.ok_or_else(|| {
+            let what = format!("`{}` is not on `{}`", wanted.branch, host.reading.name());
+            Refusal::new("not-on-remote", what).hint("was it deleted there, or pushed to another remote?").into()
+        })
+    }
+
+    fn relation(&self, snapshot: &Snapshot, branch: &BranchName, at: Oid) -> Result<Relation, EngineError> {
+        let Some(here) = snapshot.tip(branch) else { return Ok(Relation::Absent) };
+        if here == at || self.repo.is_ancestor(at, here)? {
+            return Ok(Relation::Contains);
+        }
+        Ok(if self.repo.is_ancestor(here, at)? { Relation::Behind } else { Relation::Diverged })
+    }
+}

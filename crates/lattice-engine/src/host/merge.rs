@@ -1,0 +1,146 @@
+//! `merge`: lands a stack from the bottom, bringing the rest along after each step.
+
+use std::collections::BTreeSet;
+
+use lattice_model::command::merge::Merge;
+use lattice_model::command::submit::{Open, Overwrite, Refresh, SubmitReach, whole_stack};
+use lattice_model::command::sync::Sync;
+use lattice_model::event::Detail;
+use lattice_model::gate::{Command, Refusal, RepairBundle};
+use lattice_model::name::BranchName;
+use lattice_model::plan::Hooks;
+use lattice_model::remote::MergeMethod;
+use lattice_model::snapshot::Snapshot;
+use lattice_repo::ReadWorkingCopy;
+
+use super::submit::RestackFirst;
+use super::{SubmitOptions, SyncOptions};
+use crate::lifecycle::{Mode, Outcome};
+use crate::{Engine, EngineError};
+
+#[derive(Debug, Clone)]
+pub struct MergeOptions {
+    /// Land up to this branch; the current one if absent.
+    pub branch: Option<BranchName>,
+    pub method: MergeMethod,
+    pub hooks: Hooks,
+}
+
+/// What landed, and where it stopped if it did.
+#[derive(Debug)]
+pub struct Merged {
+    pub landed: Vec<(BranchName, u64)>,
+    /// The outcome that ended it: done, or what was in the way.
+    pub end: Outcome,
+}
+
+impl Engine {
+    /// The branches that `merge` would land, lowest first.
+    pub fn to_merge(&self, branch: Option<&BranchName>) -> Result<Vec<BranchName>, EngineError> {
+        let snapshot = self.scan(ReadWorkingCopy::No)?;
+        let Some(top) = branch.or(snapshot.head.branch()) else { return Ok(Vec::new()) };
+        let mut branches = snapshot.graph().downstack(top);
+        branches.push(top.clone());
+        Ok(branches)
+    }
+
+    /// Lands pull requests from the bottom up and stops at the first that does not land.
+    pub fn merge(&self, mode: &Mode, options: &MergeOptions) -> Result<Merged, EngineError> {
+        let branches = self.to_merge(options.branch.as_ref())?;
+        if branches.is_empty() {
+            return self.nothing_to_merge(options);
+        }
+        let mut landed: Vec<(BranchName, u64)> = Vec::new();
+        let mut end = None;
+        for (at, branch) in branches.iter().enumerate() {
+            let (outcome, number) = self.merge_one(mode, options, branch)?;
+            let done = matches!(outcome, Outcome::Done { .. });
+            end = Some(outcome);
+            if !done {
+                break;
+            }
+            landed.push((branch.clone(), number));
+            let last = at + 1 == branches.len();
+            let next = branches.get(at + 1).filter(|_| !last);
+            let brought = self.bring_along(options, branch, next).map_err(|source| {
+                let done = landed.iter().map(|(branch, number)| format!("landed #{number} ({branch})")).collect();
+                EngineError::RemotePart { done, source: Box::new(source) }
+            })?;
+            if let Some(stopped) = brought {
+                end = Some(stopped);
+                break;
+            }
+        }
+        let end = end.unwrap_or_else(|| Outcome::Nothing { plan: lattice_model::plan::Plan::new("merge", Hooks::Run) });
+        Ok(Merged { landed, end })
+    }
+
+    /// HEAD is on no branch: because something is in the way, or because the user wants it so.
+    fn nothing_to_merge(&self, options: &MergeOptions) -> Result<Merged, EngineError> {
+        match self.blocked(&Sync::probe(self.host()?.offline_facts(), options.hooks))? {
+            Some(bundle) => {
+                let end = Outcome::Gated(RepairBundle { command: Merge::NAME, ..bundle });
+                Ok(Merged { landed: Vec::new(), end })
+            }
+            None => {
+                Err(Refusal::new("no-current-branch", "HEAD is on no branch").hint("lattice checkout <branch>").into())
+            }
+        }
+    }
+
+    fn merge_one(
+        &self,
+        mode: &Mode,
+        options: &MergeOptions,
+        branch: &BranchName,
+    ) -> Result<(Outcome, u64), EngineError> {
+        let host = self.host()?;
+        let request = |facts| Merge { branch: branch.clone(), method: options.method, host: facts };
+        if let Some(bundle) = self.blocked(&request(host.offline_facts()))? {
+            return Ok((Outcome::Gated(bundle), 0));
+        }
+        let snapshot = self.scan(ReadWorkingCopy::No)?;
+        let facts = self.facts(&host, &snapshot, &whole_stack(&snapshot, branch))?;
+        let number = facts.pulls.get(branch).map_or(0, |pull| pull.number);
+        let mut pulls = facts.pulls.clone();
+        let outcome = self.run_then(
+            mode,
+            (ReadWorkingCopy::No, Detail::default()),
+            |_, _: &Snapshot| Ok(request(facts)),
+            |lock, plan| self.perform(&host, lock, plan, &mut pulls),
+        )?;
+        Ok((outcome, number))
+    }
+
+    /// Takes in what landed and puts the rest of the stack on top of it, here and on the remote.
+    fn bring_along(
+        &self,
+        options: &MergeOptions,
+        landed: &BranchName,
+        next: Option<&BranchName>,
+    ) -> Result<Option<Outcome>, EngineError> {
+        let sync = SyncOptions { restack: RestackFirst::Yes, hooks: options.hooks };
+        let synced = self.sync(&Mode::Execute, sync, |found| {
+            BTreeSet::from_iter(found.iter().filter(|branch| *branch == landed).cloned())
+        })?;
+        let stop =
+            synced.outcomes.into_iter().find(|outcome| matches!(outcome, Outcome::Paused(_) | Outcome::Gated(_)));
+        let (None, Some(next)) = (&stop, next) else { return Ok(stop) };
+        let submit = SubmitOptions {
+            branch: Some(next.clone()),
+            reach: SubmitReach::Stack,
+            draft: None,
+            overwrite: Overwrite::Never,
+            open: Open::None,
+            refresh: Refresh::Changed,
+            reviewers: Vec::new(),
+            restack: RestackFirst::No,
+            hooks: options.hooks,
+        };
+        let outcome = self.submit(&Mode::Execute, &submit, |_, text| text)?.outcome;
+        Ok(match outcome {
+            Outcome::Done { .. } | Outcome::Nothing { .. } => None,
+            Outcome::Paused(_) | Outcome::Gated(_) | Outcome::Planned { .. } | Outcome::Differs { .. } => Some(outcome),
+        })
+    }
+}

@@ -1,0 +1,129 @@
+//! The way to a host: which remote, which forge, which token; and what is read there before planning.
+
+mod connect;
+mod get;
+mod merge;
+mod perform;
+mod submit;
+mod sync;
+mod texts;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::future::Future;
+use std::sync::Arc;
+
+use lattice_forge::Forge;
+use lattice_model::gate::{Command, Gate, Refusal, RepairBundle, gate};
+use lattice_model::host::{AccessReading, AuthReading, HostFacts, Pull, RemoteReading};
+use lattice_model::name::BranchName;
+use lattice_model::remote::GitRemote;
+use lattice_model::snapshot::Snapshot;
+use lattice_repo::Remote;
+
+use crate::lifecycle::Outcome;
+use crate::{Engine, EngineError};
+
+pub use connect::{HostEnvironment, api_url, web_host};
+pub use get::{GetOptions, Got};
+pub use merge::{MergeOptions, Merged};
+pub use submit::{RestackFirst, SubmitOptions};
+pub use sync::{SyncOptions, Synced};
+
+/// What a command that concerns a host led to.
+#[derive(Debug)]
+pub struct HostOutcome {
+    pub outcome: Outcome,
+    /// The pull requests that are known afterwards.
+    pub pulls: BTreeMap<BranchName, Pull>,
+}
+
+/// A remote with its forge.
+pub struct Host {
+    pub reading: RemoteReading,
+    pub auth: AuthReading,
+    parts: Option<Parts>,
+    runtime: tokio::runtime::Runtime,
+}
+
+struct Parts {
+    remote: Remote,
+    forge: Arc<dyn Forge>,
+    /// What only GitHub has.
+    github: Option<connect::GitHubParts>,
+}
+
+impl Engine {
+    /// Finds the remote and its forge. Asks nobody.
+    pub fn host(&self) -> Result<Host, EngineError> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let runtime = runtime.map_err(|error| EngineError::NoRuntime(error.to_string()))?;
+        // Connections belong to the runtime that they are made in.
+        let inside = runtime.enter();
+        let found = self.find_host()?;
+        drop(inside);
+        Ok(Host { reading: found.reading, auth: found.auth, parts: found.parts, runtime })
+    }
+
+    /// What blocks a command before anything outside is asked.
+    fn blocked<C: Command>(&self, command: &C) -> Result<Option<RepairBundle>, EngineError> {
+        match gate(self.scan(lattice_repo::ReadWorkingCopy::No)?, command) {
+            Gate::Ready(_) => Ok(None),
+            Gate::Repair(bundle) => Ok(Some(bundle)),
+        }
+    }
+
+    /// Reads what the remote and the host know of these branches.
+    fn facts(&self, host: &Host, snapshot: &Snapshot, branches: &[BranchName]) -> Result<HostFacts, EngineError> {
+        let mut facts = host.offline_facts();
+        facts.access = self.access(host)?;
+        if facts.access != AccessReading::Granted {
+            return Ok(facts);
+        }
+        let (parts, remote) = (host.parts()?, host.remote()?);
+        let names: Vec<_> = branches.iter().map(|branch| branch.branch_ref().to_string()).collect();
+        // The remote and the host are asked at the same time; neither needs the other.
+        let (refs, pulls) = std::thread::scope(|scope| {
+            let refs = scope.spawn(|| if names.is_empty() { Ok(BTreeMap::new()) } else { remote.refs(&names) });
+            let pulls = host.wait(parts.forge.pulls_of(branches));
+            (refs.join().expect("bug: reading refs does not panic"), pulls)
+        });
+        facts.heads = refs?.into_iter().filter_map(|(name, oid)| Some((name.as_branch()?, oid))).collect();
+        facts.pulls = pulls?;
+        let pairs =
+            facts.heads.iter().filter_map(|(branch, there)| Some((branch.clone(), snapshot.tip(branch)?, *there)));
+        facts.ours = BTreeSet::from_iter(self.repo.ours(&pairs.collect::<Vec<_>>())?);
+        Ok(facts)
+    }
+}
+
+impl Host {
+    /// The forge, for what concerns it alone.
+    pub fn forge(&self) -> Result<&dyn Forge, EngineError> {
+        Ok(&*self.parts()?.forge)
+    }
+
+    /// Waits for an answer of the forge.
+    pub fn wait<T>(&self, answer: impl Future<Output = T>) -> T {
+        self.runtime.block_on(answer)
+    }
+
+    fn parts(&self) -> Result<&Parts, EngineError> {
+        self.parts.as_ref().ok_or_else(|| {
+            let what = format!("there is no remote `{}` that could be used", self.reading.name());
+            Refusal::new("no-remote", what).hint(format!("git remote add {} <url>", self.reading.name())).into()
+        })
+    }
+
+    /// What is known without asking anybody.
+    fn offline_facts(&self) -> HostFacts {
+        HostFacts {
+            remote: self.reading.clone(),
+            auth: self.auth.clone(),
+            access: AccessReading::NotAsked,
+            heads: BTreeMap::new(),
+            ours: BTreeSet::new(),
+            pulls: BTreeMap::new(),
+            texts: BTreeMap::new(),
+        }
+    }
+}

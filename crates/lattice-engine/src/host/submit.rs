@@ -1,0 +1,128 @@
+//! `submit`: restack, then one push, then the pull requests, then the links to them.
+
+use std::collections::BTreeMap;
+
+use lattice_model::command::link::Relink;
+use lattice_model::command::restack::{Reach, Restack};
+use lattice_model::command::submit::{Open, Overwrite, Refresh, Submit, SubmitReach, link_to, whole_stack};
+use lattice_model::event::Detail;
+use lattice_model::host::{Draft, OverviewPlace, Pull, PullState, PullText};
+use lattice_model::name::BranchName;
+use lattice_model::plan::Hooks;
+use lattice_model::snapshot::Snapshot;
+use lattice_repo::ReadWorkingCopy;
+
+use super::{Host, HostOutcome};
+use crate::lifecycle::{Mode, Outcome};
+use crate::{Engine, EngineError};
+
+/// What the user asked for.
+#[derive(Debug, Clone)]
+pub struct SubmitOptions {
+    pub branch: Option<BranchName>,
+    pub reach: SubmitReach,
+    pub draft: Option<Draft>,
+    pub overwrite: Overwrite,
+    pub open: Open,
+    pub refresh: Refresh,
+    pub reviewers: Vec<String>,
+    pub restack: RestackFirst,
+    pub hooks: Hooks,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RestackFirst {
+    Yes,
+    No,
+}
+
+impl Engine {
+    /// Pushes what changed and opens or updates pull requests.
+    ///
+    /// `edit` may change what a new pull request says.
+    pub fn submit(
+        &self,
+        mode: &Mode,
+        options: &SubmitOptions,
+        edit: impl Fn(&BranchName, PullText) -> PullText,
+    ) -> Result<HostOutcome, EngineError> {
+        let host = self.host()?;
+        let request = |facts| Submit {
+            branch: options.branch.clone(),
+            reach: options.reach,
+            draft: options.draft,
+            overwrite: options.overwrite,
+            open: options.open,
+            refresh: options.refresh,
+            reviewers: options.reviewers.clone(),
+            overview: self.overview_place(),
+            hooks: options.hooks,
+            host: facts,
+        };
+        if let Some(bundle) = self.blocked(&request(host.offline_facts()))? {
+            return Ok(HostOutcome::gated(bundle));
+        }
+        if options.restack == RestackFirst::Yes && *mode == Mode::Execute {
+            let outcome = self.restack_for(options)?;
+            if let Outcome::Paused(_) | Outcome::Gated(_) = outcome {
+                return Ok(HostOutcome { outcome, pulls: BTreeMap::new() });
+            }
+        }
+        let snapshot = self.scan(ReadWorkingCopy::No)?;
+        let Some(start) = options.branch.clone().or_else(|| snapshot.head.branch().cloned()) else {
+            return Ok(HostOutcome { outcome: Outcome::Nothing { plan: empty() }, pulls: BTreeMap::new() });
+        };
+        let mut facts = self.facts(&host, &snapshot, &whole_stack(&snapshot, &start))?;
+        for branch in request(facts.clone()).branches(&snapshot) {
+            if facts.pulls.get(&branch).is_none_or(|pull| pull.state != PullState::Open) {
+                let text = edit(&branch, self.pull_text(&snapshot, &branch)?);
+                facts.texts.insert(branch.clone(), text);
+            }
+        }
+        let mut pulls = facts.pulls.clone();
+        let outcome = self.run_then(
+            mode,
+            (ReadWorkingCopy::No, Detail::default()),
+            |_, _: &Snapshot| Ok(request(facts)),
+            |lock, plan| self.perform(&host, lock, plan, &mut pulls),
+        )?;
+        if let Outcome::Done { .. } | Outcome::Nothing { .. } = outcome
+            && *mode != Mode::DryRun
+        {
+            self.relink(&host, "submit", &pulls)?;
+        }
+        Ok(HostOutcome { outcome, pulls })
+    }
+
+    fn restack_for(&self, options: &SubmitOptions) -> Result<Outcome, EngineError> {
+        let reach = match options.reach {
+            SubmitReach::Downstack => Reach::Downstack,
+            SubmitReach::Stack => Reach::Stack,
+        };
+        let (branch, hooks) = (options.branch.clone(), options.hooks);
+        self.run(&Mode::Execute, ReadWorkingCopy::No, |_, _| Ok(Restack { branch, reach, hooks }))
+    }
+
+    pub(super) fn overview_place(&self) -> OverviewPlace {
+        match self.settings().forge.overview.as_str() {
+            "comment" => OverviewPlace::Comment,
+            "off" => OverviewPlace::Off,
+            _ => OverviewPlace::Body,
+        }
+    }
+
+    /// Writes what the host said into the cached part of metadata: an operation of its own.
+    pub(super) fn relink(
+        &self,
+        host: &Host,
+        command: &'static str,
+        pulls: &BTreeMap<BranchName, Pull>,
+    ) -> Result<Outcome, EngineError> {
+        let links = pulls.iter().map(|(branch, pull)| (branch.clone(), link_to(&host.reading, pull))).collect();
+        self.run(&Mode::Execute, ReadWorkingCopy::No, |_, _| Ok(Relink { command, links }))
+    }
+}
+
+fn empty() -> lattice_model::plan::Plan {
+    lattice_model::plan::Plan::new("submit", Hooks::Run)
+}

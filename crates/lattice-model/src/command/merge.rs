@@ -1,0 +1,82 @@
+//! `merge`: lands the lowest pull request of a stack.
+
+use crate::capability::Capability;
+use crate::doctor::host;
+use crate::gate::{Command, ReadyContext, Refusal};
+use crate::host::{Draft, HostAction, HostFacts, PullState};
+use crate::issue::Issue;
+use crate::name::BranchName;
+use crate::plan::{Expected, Hooks, Plan, Step};
+use crate::remote::MergeMethod;
+use crate::snapshot::Snapshot;
+
+use super::scope;
+
+/// Lands one branch that stands on the trunk.
+#[derive(Debug, Clone)]
+pub struct Merge {
+    pub branch: BranchName,
+    pub method: MergeMethod,
+    pub host: HostFacts,
+}
+
+impl Command for Merge {
+    const NAME: &'static str = "merge";
+    const REQUIRES: &'static [Capability] = super::submit::HOSTED;
+
+    fn check(&self, snapshot: &Snapshot) -> Vec<Issue> {
+        let mut issues: Vec<_> = scope::tracked(snapshot, Some(&self.branch)).err().into_iter().collect();
+        issues.extend(host::issues(&self.host, &snapshot.settings.forge.github));
+        issues
+    }
+
+    fn plan(&self, ready: &ReadyContext<Self>) -> Result<Plan, Refusal> {
+        let snapshot = ready.snapshot();
+        let (trunk, _) = snapshot.trunk().expect("bug: the gate found the trunk");
+        let (metadata, _) = snapshot.metadata_of(&self.branch).expect("bug: tracked branches have metadata");
+        let tip = snapshot.tip(&self.branch).expect("bug: tracked branches exist");
+        if metadata.parent.name() != trunk {
+            let below = metadata.parent.name();
+            return Err(Refusal::new(
+                "not-lowest",
+                format!("`{}` stands on `{below}`, which has not landed", self.branch),
+            )
+            .hint(format!("land that first: lattice merge from {}", below.word())));
+        }
+        let pull = self.host.pulls.get(&self.branch).filter(|pull| pull.state == PullState::Open);
+        let pull = pull.ok_or_else(|| {
+            Refusal::new("no-pull-request", format!("`{}` has no open pull request", self.branch))
+                .hint("lattice submit")
+        })?;
+        if pull.draft == Draft::Draft {
+            return Err(Refusal::new("draft", format!("#{} is a draft", pull.number)).hint("lattice submit --publish"));
+        }
+        if pull.head_at != Some(tip) {
+            let what = format!("#{} is not at the commit that `{}` is at here", pull.number, self.branch);
+            return Err(Refusal::new("not-submitted", what).hint("lattice submit, or lattice get"));
+        }
+        let guard = Step::Guard { name: self.branch.branch_ref(), expected: Expected::At(tip) };
+        let mut plan = Plan::new(Self::NAME, Hooks::Run).then(guard).verified();
+        // A host may close what stands on a branch that it deletes, so whatever does is moved first.
+        for child in snapshot.graph().children(&self.branch) {
+            let above = self.host.pulls.get(child).filter(|pull| pull.state == PullState::Open);
+            if let Some(above) = above.filter(|above| above.base != trunk.as_str()) {
+                let action = HostAction::UpdatePull {
+                    number: above.number,
+                    head: child.clone(),
+                    base: Some(trunk.clone()),
+                    draft: None,
+                };
+                plan = plan.then(Step::Host { action });
+            }
+        }
+        if pull.base != trunk.as_str() {
+            let (head, base) = (self.branch.clone(), Some(trunk.clone()));
+            let action = HostAction::UpdatePull { number: pull.number, head, base, draft: None };
+            plan = plan.then(Step::Host { action });
+        }
+        let action =
+            HostAction::MergePull { number: pull.number, head: self.branch.clone(), at: tip, method: self.method };
+        Ok(plan.then(Step::Host { action }))
+    }
+}

@@ -1,0 +1,69 @@
+//! Issues of the way to a host: no remote, no token, no access. Only the user can remove them.
+
+use crate::host::{AccessReading, AuthReading, HostFacts, RemoteReading};
+use crate::issue::{Issue, IssueKind, evidence};
+use crate::settings::GitHubSettings;
+
+/// What keeps a command from its host.
+pub(crate) fn issues(facts: &HostFacts, github: &GitHubSettings) -> Vec<Issue> {
+    let mut issues = Vec::new();
+    issues.extend(remote(&facts.remote));
+    issues.extend(auth(&facts.auth));
+    issues.extend(access(&facts.access, github));
+    issues
+}
+
+fn remote(reading: &RemoteReading) -> Option<Issue> {
+    match reading {
+        RemoteReading::Resolved { .. } => None,
+        RemoteReading::Missing { name } => {
+            let facts = evidence([("remote", name.clone())]);
+            let summary = format!("there is no remote `{name}` to submit to");
+            let issue = Issue::new(IssueKind::RemoteUnresolved, summary, facts);
+            let add = format!("git remote add {name} <url>");
+            Some(issue.action("add-remote", "add it; any Git repository will do", add).action(
+                "choose-remote",
+                "use another one",
+                "lattice config set forge.remote <name>",
+            ))
+        }
+        RemoteReading::Unusable { name, reason } => {
+            let facts = evidence([("remote", name.clone()), ("reason", reason.clone())]);
+            let issue =
+                Issue::new(IssueKind::RemoteUnresolved, format!("the remote `{name}` cannot be used: {reason}"), facts);
+            Some(issue.action("set-url", "correct its address", format!("git remote set-url {name} <url>")))
+        }
+    }
+}
+
+fn auth(reading: &AuthReading) -> Option<Issue> {
+    let (kind, summary, host) = match reading {
+        AuthReading::NotNeeded | AuthReading::Available => return None,
+        AuthReading::Missing { host } => {
+            (IssueKind::AuthenticationRequired, "Not authenticated. Run `lattice auth login`.", host)
+        }
+        AuthReading::Expired { host } => {
+            (IssueKind::TokenExpired, "Authentication expired. Run `lattice auth login` again.", host)
+        }
+    };
+    let issue = Issue::new(kind, summary, evidence([("host", host.clone())]));
+    Some(issue.action("log-in", "log in", format!("lattice auth login --host {host}")))
+}
+
+fn access(reading: &AccessReading, github: &GitHubSettings) -> Option<Issue> {
+    match reading {
+        AccessReading::NotAsked | AccessReading::Granted => None,
+        AccessReading::AppNotInstalled { slug, app } => {
+            let url = format!("{}/apps/{app}/installations/new", github.web_url.trim_end_matches('/'));
+            let facts = evidence([("repository", slug.to_string()), ("app", app.clone())]);
+            let summary = format!("GitHub App not installed for {slug}. Install at: {url}");
+            let issue = Issue::new(IssueKind::AppNotInstalled, summary, facts);
+            Some(issue.action("install-app", "install it for this repository", url))
+        }
+        AccessReading::ReadOnly { slug } => {
+            let facts = evidence([("repository", slug.to_string())]);
+            let issue = Issue::new(IssueKind::PushNotAllowed, format!("your token may not push to {slug}"), facts);
+            Some(issue.action("log-in", "use a token that may", "lattice auth login --with-token"))
+        }
+    }
+}

@@ -1,0 +1,229 @@
+//! What is known of a host and its pull requests before something is planned for it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+
+use crate::id::Oid;
+use crate::name::BranchName;
+use crate::remote::MergeMethod;
+
+/// Everything that a plan for a remote is made from, besides the snapshot. All of it was read before planning.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HostFacts {
+    pub remote: RemoteReading,
+    pub auth: AuthReading,
+    pub access: AccessReading,
+    /// Branches of the remote with the values that leases are made of.
+    pub heads: BTreeMap<BranchName, Oid>,
+    /// Branches whose value on the remote is, or once was, the tip of the local branch, or is contained in it.
+    pub ours: BTreeSet<BranchName>,
+    /// The newest pull request of each branch.
+    pub pulls: BTreeMap<BranchName, Pull>,
+    /// Title and body that a new pull request gets.
+    pub texts: BTreeMap<BranchName, PullText>,
+}
+
+/// What the configuration of Git says of the remote.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RemoteReading {
+    Missing { name: String },
+    Unusable { name: String, reason: String },
+    Resolved { name: String, slug: Slug, forge: ForgeKind },
+}
+
+impl RemoteReading {
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Missing { name } | Self::Unusable { name, .. } | Self::Resolved { name, .. } => name,
+        }
+    }
+}
+
+/// Owner and name of a repository on its host.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Slug {
+    pub owner: String,
+    pub repo: String,
+}
+
+impl std::fmt::Display for Slug {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}/{}", self.owner, self.repo)
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ForgeKind {
+    /// Any Git remote; its own transport decides who may do what.
+    Git,
+    GitHub,
+}
+
+impl ForgeKind {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Git => "git",
+            Self::GitHub => "github",
+        }
+    }
+}
+
+/// Whether there is a token for the host.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum AuthReading {
+    NotNeeded,
+    Available,
+    Missing {
+        host: String,
+    },
+    /// Access token and refresh token are both too old.
+    Expired {
+        host: String,
+    },
+}
+
+/// Whether the token reaches the repository.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum AccessReading {
+    /// Not asked yet: something before it was missing.
+    NotAsked,
+    Granted,
+    /// No installation of the App covers the repository.
+    AppNotInstalled {
+        slug: Slug,
+        app: String,
+    },
+    /// The token may not push.
+    ReadOnly {
+        slug: Slug,
+    },
+}
+
+/// A pull request as its host tells it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pull {
+    pub number: u64,
+    pub url: String,
+    pub state: PullState,
+    pub draft: Draft,
+    pub title: String,
+    pub body: String,
+    pub author: String,
+    pub head: String,
+    pub base: String,
+    pub head_at: Option<Oid>,
+    /// `owner/name` of the repository that the head is in, where it is not the one of the base.
+    pub fork: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum PullState {
+    Open,
+    Closed,
+    Merged,
+}
+
+impl PullState {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Open => "open",
+            Self::Closed => "closed",
+            Self::Merged => "merged",
+        }
+    }
+}
+
+/// Whether a pull request asks for review yet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Draft {
+    Draft,
+    Ready,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PullText {
+    pub title: String,
+    pub body: String,
+}
+
+/// One thing that a plan asks of a host.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "action", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum HostAction {
+    OpenPull {
+        head: BranchName,
+        base: BranchName,
+        title: String,
+        body: String,
+        draft: Draft,
+    },
+    /// Only what is set changes.
+    UpdatePull {
+        number: u64,
+        head: BranchName,
+        base: Option<BranchName>,
+        draft: Option<Draft>,
+    },
+    RequestReviewers {
+        head: BranchName,
+        reviewers: Vec<String>,
+    },
+    /// Tells in each pull request of a stack which others belong to it, lowest first.
+    Overview {
+        place: OverviewPlace,
+        stack: Vec<BranchName>,
+    },
+    /// Lands a pull request whose head is at this commit.
+    MergePull {
+        number: u64,
+        head: BranchName,
+        at: Oid,
+        method: MergeMethod,
+    },
+}
+
+/// Where the list of a stack's pull requests goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum OverviewPlace {
+    Body,
+    Comment,
+    Off,
+}
+
+impl HostAction {
+    /// One line for people.
+    pub fn preview(&self) -> String {
+        match self {
+            Self::OpenPull { head, base, draft: Draft::Ready, .. } => format!("open a pull request {head} -> {base}"),
+            Self::OpenPull { head, base, draft: Draft::Draft, .. } => format!("open a draft {head} -> {base}"),
+            Self::UpdatePull { number, base, draft, .. } => {
+                let base = base.as_ref().map(|base| format!(", base {base}")).unwrap_or_default();
+                let draft = match draft {
+                    Some(Draft::Draft) => ", draft",
+                    Some(Draft::Ready) => ", ready for review",
+                    None => "",
+                };
+                format!("update #{number}{base}{draft}")
+            }
+            Self::RequestReviewers { head, reviewers } => format!("ask {} to review {head}", reviewers.join(", ")),
+            Self::Overview { stack, .. } => format!("list the stack in its {} pull requests", stack.len()),
+            Self::MergePull { number, head, method, .. } => format!("land #{number} ({head}) by {}", method.as_str()),
+        }
+    }
+
+    /// What was done, where the pull request itself does not say it.
+    pub fn story(&self) -> Option<String> {
+        match self {
+            Self::OpenPull { .. } | Self::Overview { .. } => None,
+            Self::UpdatePull { number, .. } => Some(format!("updated #{number}")),
+            Self::RequestReviewers { head, reviewers } => {
+                Some(format!("asked {} to review {head}", reviewers.join(", ")))
+            }
+            Self::MergePull { number, head, .. } => Some(format!("landed #{number} ({head})")),
+        }
+    }
+}

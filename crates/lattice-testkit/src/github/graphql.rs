@@ -1,0 +1,73 @@
+//! The part of GraphQL that Lattice uses: pull requests by head, and changes of them.
+
+use serde_json::{Map, Value, json};
+
+use super::state::State;
+use crate::http::{Request, Response};
+
+pub(super) fn respond(state: &mut State, request: &Request, web: &str) -> Response {
+    let body: Value = serde_json::from_slice(&request.body).unwrap_or_default();
+    let query = body["query"].as_str().unwrap_or_default().to_owned();
+    let variables = &body["variables"];
+    let answer =
+        if query.starts_with("mutation") { mutate(state, &query, variables) } else { find(state, variables, web) };
+    match answer {
+        Ok(data) => Response::json(200, &json!({ "data": data })),
+        Err((kind, message)) => {
+            Response::json(200, &json!({ "data": null, "errors": [{ "type": kind, "message": message }] }))
+        }
+    }
+}
+
+type Failure = (&'static str, String);
+
+fn find(state: &mut State, variables: &Value, web: &str) -> Result<Value, Failure> {
+    let text = |name: &str| variables[name].as_str().unwrap_or_default().to_owned();
+    let slug = format!("{}/{}", text("owner"), text("repo"));
+    let repository = state.repositories.get_mut(&slug).ok_or(("NOT_FOUND", format!("no repository {slug}")))?;
+    repository.follow();
+    let mut found = Map::new();
+    for (alias, head) in variables.as_object().into_iter().flatten().filter(|(name, _)| name.starts_with('h')) {
+        let of_head = repository
+            .items
+            .values()
+            .rev()
+            .filter(|item| item.pull.as_ref().is_some_and(|pull| Some(pull.head.as_str()) == head.as_str()));
+        let nodes: Vec<_> = of_head.filter_map(|item| item.pull_node(web, &slug)).collect();
+        found.insert(alias.clone(), json!({ "nodes": nodes }));
+    }
+    Ok(json!({ "repository": found }))
+}
+
+fn mutate(state: &mut State, query: &str, variables: &Value) -> Result<Value, Failure> {
+    let mut answers = Map::new();
+    for (alias, input) in variables.as_object().into_iter().flatten() {
+        let after = query.split_once(&format!("{alias}: ")).map(|(_, rest)| rest);
+        let after = query
+            .match_indices(&format!("{alias}: "))
+            .map(|(at, _)| &query[at + alias.len() + 2..])
+            .find(|rest| !rest.contains("Input!"))
+            .or(after);
+        let name = after.and_then(|rest| rest.split('(').next()).unwrap_or_default().to_owned();
+        let number = input["pullRequestId"].as_str().and_then(|id| id.strip_prefix("PR_")?.parse::<u64>().ok());
+        let number = number.ok_or(("NOT_FOUND", "no such node".to_owned()))?;
+        let item = state.repositories.values_mut().find_map(|repository| repository.items.get_mut(&number));
+        let item = item.ok_or(("NOT_FOUND", "no such node".to_owned()))?;
+        let pull = item.pull.as_mut().ok_or(("NOT_FOUND", "no such node".to_owned()))?;
+        match name.as_str() {
+            "updatePullRequest" => {
+                if let Some(base) = input["baseRefName"].as_str() {
+                    pull.base = base.to_owned();
+                }
+                if let Some(body) = input["body"].as_str() {
+                    item.body = body.to_owned();
+                }
+            }
+            "convertPullRequestToDraft" => pull.draft = true,
+            "markPullRequestReadyForReview" => pull.draft = false,
+            other => return Err(("UNKNOWN", format!("no mutation {other}"))),
+        }
+        answers.insert(alias.clone(), json!({ "pullRequest": { "number": number } }));
+    }
+    Ok(Value::Object(answers))
+}

@@ -1,0 +1,258 @@
+//! A GitHub on loopback: real Git repositories over smart HTTP, and as much of the API as Lattice uses.
+
+mod api;
+mod git;
+mod graphql;
+mod login;
+mod state;
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+pub use git::http_backend;
+pub use state::Fault;
+
+use self::git::Bare;
+use self::state::{Repository, State};
+use crate::http::{Reply, Request, Response, Server};
+use crate::repo::TestRepo;
+
+/// The API is below this, as on Enterprise.
+const API: &str = "/api/v3";
+
+/// A running fake.
+pub struct GitHub {
+    server: Server,
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    root: PathBuf,
+    state: Mutex<State>,
+    log: Mutex<Vec<Request>>,
+    latency: Mutex<Duration>,
+    host: Mutex<String>,
+}
+
+impl GitHub {
+    /// Starts one whose repositories lie in the sandbox of `repo`.
+    pub fn start(repo: &TestRepo) -> Self {
+        let root = repo.sandbox().root().join("github");
+        std::fs::create_dir_all(&root).expect("the sandbox can be written");
+        let shared = Arc::new(Shared {
+            root,
+            state: Mutex::new(State::default()),
+            log: Mutex::new(Vec::new()),
+            latency: Mutex::new(Duration::ZERO),
+            host: Mutex::new(String::new()),
+        });
+        let serving = Arc::clone(&shared);
+        let server = Server::start(Arc::new(move |request: &Request| serving.answer(request)));
+        *shared.host.lock().expect("no test panics with it") = server.host();
+        Self { server, shared }
+    }
+
+    /// Where people would look.
+    pub fn web_url(&self) -> String {
+        format!("http://{}", self.server.host())
+    }
+
+    pub fn api_url(&self) -> String {
+        format!("{}{API}", self.web_url())
+    }
+
+    /// Makes an empty repository that the App is installed for; its address is for Git.
+    pub fn create(&self, slug: &str) -> String {
+        let dir = self.shared.root.join(format!("{slug}.git"));
+        std::fs::create_dir_all(&dir).expect("the sandbox can be written");
+        let bare = Bare { dir };
+        bare.ask(&["init", "--quiet", "--bare", "--initial-branch=main"]).expect("git makes repositories");
+        let mut state = self.state();
+        state.repositories.insert(slug.to_owned(), Repository { bare, items: Default::default() });
+        state.installed.push(slug.to_owned());
+        format!("{}/{slug}.git", self.web_url())
+    }
+
+    /// A handle to the bare repository.
+    pub fn bare(&self, repo: &TestRepo, slug: &str) -> TestRepo {
+        repo.beside(&self.shared.root.join(format!("{slug}.git")))
+    }
+
+    /// Accepts a token as this user's.
+    pub fn accept(&self, token: &str, user: &str) {
+        self.state().tokens.insert(token.to_owned(), user.to_owned());
+    }
+
+    /// Accepts a refresh token as this user's.
+    pub fn accept_refresh(&self, token: &str, user: &str) {
+        self.state().refresh_tokens.insert(token.to_owned(), user.to_owned());
+    }
+
+    /// No longer accepts a token.
+    pub fn revoke(&self, token: &str) {
+        self.state().tokens.remove(token);
+    }
+
+    /// The App is installed nowhere.
+    pub fn uninstall(&self) {
+        self.state().installed.clear();
+    }
+
+    /// Tokens may only read this repository.
+    pub fn make_read_only(&self, slug: &str) {
+        self.state().read_only.push(slug.to_owned());
+    }
+
+    /// What the next logins are told before one is granted.
+    pub fn login_answers(&self, answers: &[&str]) {
+        self.state().login_answers = answers.iter().map(|answer| (*answer).to_owned()).collect();
+    }
+
+    pub fn disable_device_flow(&self) {
+        self.state().device_flow_disabled = true;
+    }
+
+    /// Misbehaves.
+    pub fn fault(&self, fault: Fault) {
+        self.state().faults.push(fault);
+    }
+
+    /// Every answer takes this long.
+    pub fn set_latency(&self, latency: Duration) {
+        *self.shared.latency.lock().expect("no test panics with it") = latency;
+    }
+
+    /// Adds an issue directly.
+    pub fn add_issue(&self, slug: &str, title: &str, body: &str) -> u64 {
+        let mut state = self.state();
+        let repository = state.repositories.get_mut(slug).expect("the repository was made");
+        let number = repository.next_number();
+        repository.items.insert(number, api::new_item(number, title, body, "octocat"));
+        number
+    }
+
+    /// Adds a pull request whose head is in somebody's fork, at a commit that the repository has.
+    pub fn add_fork_pull(&self, slug: &str, (fork, head): (&str, &str), commit: &str) -> u64 {
+        let mut state = self.state();
+        let repository = state.repositories.get_mut(slug).expect("the repository was made");
+        let number = repository.next_number();
+        repository.bare.ask(&["update-ref", &format!("refs/pull/{number}/head"), commit]).expect("the commit is there");
+        let mut item = api::new_item(number, "from a fork", "", "mallory");
+        item.pull = Some(state::PullPart {
+            head: head.to_owned(),
+            base: "main".to_owned(),
+            draft: false,
+            merged: None,
+            head_at: commit.to_owned(),
+            reviewers: Vec::new(),
+            reviews: Vec::new(),
+            fork: Some(fork.to_owned()),
+        });
+        repository.items.insert(number, item);
+        number
+    }
+
+    /// A pull request as it is now.
+    pub fn pull(&self, slug: &str, number: u64) -> Value {
+        let web = self.web_url();
+        let mut state = self.state();
+        let repository = state.repositories.get_mut(slug).expect("the repository was made");
+        repository.follow();
+        repository.items[&number].pull_json(&web, slug).expect("it is a pull request")
+    }
+
+    /// How many issues and pull requests there are.
+    pub fn items(&self, slug: &str) -> usize {
+        self.state().repositories[slug].items.len()
+    }
+
+    /// The requests so far, as `METHOD /path`, with the API's prefix left out; Git's own are left out too.
+    pub fn requests(&self) -> Vec<String> {
+        let log = self.shared.log.lock().expect("no test panics with it");
+        log.iter().filter(|request| !is_git(request)).map(line).collect()
+    }
+
+    /// Everything that was sent here.
+    pub fn log(&self) -> Vec<Request> {
+        self.shared.log.lock().expect("no test panics with it").clone()
+    }
+
+    /// Forgets the requests so far.
+    pub fn forget(&self) {
+        self.shared.log.lock().expect("no test panics with it").clear();
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.shared.state.lock().expect("no test panics with it")
+    }
+}
+
+fn is_git(request: &Request) -> bool {
+    request.path.contains(".git/")
+}
+
+fn line(request: &Request) -> String {
+    format!("{} {}", request.method, request.path.strip_prefix(API).unwrap_or(&request.path))
+}
+
+impl Shared {
+    fn answer(&self, request: &Request) -> Reply {
+        self.log.lock().expect("no test panics with it").push(request.clone());
+        let latency = *self.latency.lock().expect("no test panics with it");
+        if !latency.is_zero() {
+            std::thread::sleep(latency);
+        }
+        if is_git(request) {
+            return Reply::Answer(http_backend(&self.root, request));
+        }
+        let mut state = self.state.lock().expect("no test panics with it");
+        let at = state.faults.iter().position(|fault| fault.times > 0 && line(request).starts_with(&fault.on));
+        let fault = at.map(|at| {
+            state.faults[at].times -= 1;
+            (state.faults[at].carried_out, state.faults[at].reply.clone())
+        });
+        if let Some((false, reply)) = fault {
+            return reply;
+        }
+        let web = format!("http://{}", self.host.lock().expect("no test panics with it"));
+        let response = respond(&mut state, request, &web);
+        match fault {
+            Some((_, reply)) => reply,
+            None => Reply::Answer(response),
+        }
+    }
+}
+
+fn respond(state: &mut State, request: &Request, web: &str) -> Response {
+    if let Some(answer) = login::respond(state, request) {
+        return answer;
+    }
+    let bearer = request.header("authorization").and_then(|value| value.strip_prefix("Bearer "));
+    let Some(user) = bearer.and_then(|token| state.tokens.get(token)).cloned() else {
+        return Response::json(401, &json!({ "message": "Bad credentials" }));
+    };
+    let mut response = if request.path == "/api/graphql" {
+        graphql::respond(state, request, web)
+    } else {
+        match request.path.strip_prefix(API) {
+            Some(path) => api::respond(state, request, path, (&user, web)),
+            None => missing(),
+        }
+    };
+    if request.method == "GET" && response.status == 200 {
+        let sum = response.body.iter().fold(7_u64, |sum, byte| sum.wrapping_mul(31).wrapping_add(u64::from(*byte)));
+        let etag = format!("\"{sum:x}\"");
+        if request.header("if-none-match") == Some(&etag) {
+            return Response { status: 304, headers: vec![("etag".to_owned(), etag)], body: Vec::new() };
+        }
+        response = response.with("etag", &etag);
+    }
+    response
+}
+
+fn missing() -> Response {
+    Response::json(404, &json!({ "message": "Not Found" }))
+}

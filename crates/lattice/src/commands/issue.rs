@@ -1,0 +1,237 @@
+//! `issue`: work items of the repository's host.
+
+use clap::{Args, Subcommand, ValueEnum};
+use lattice_forge::{Comment, Issue, IssueFilter, ItemState, LabelChange, NewIssue};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::app::App;
+use crate::commands::hosted::{Connected, connect, one_line};
+use crate::error::Failure;
+use crate::output::{Document, Reply, indented, printable};
+use crate::prompt;
+
+/// Look at and change issues
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    /// Open an issue
+    New {
+        /// One line; an editor opens if absent
+        #[arg(short, long)]
+        title: Option<String>,
+        /// The text; `-` reads it from stdin
+        #[arg(short, long, default_value = "")]
+        body: String,
+        /// Labels for it
+        #[arg(short, long, value_delimiter = ',')]
+        label: Vec<String>,
+    },
+    /// List issues
+    List {
+        /// Which ones
+        #[arg(long, value_enum, default_value_t = States::Open)]
+        state: States,
+        /// Only those with all of these labels
+        #[arg(short, long, value_delimiter = ',')]
+        label: Vec<String>,
+    },
+    /// Show an issue with its conversation
+    Show { number: u64 },
+    /// Say something
+    Comment {
+        number: u64,
+        /// The text; `-` reads it from stdin
+        body: String,
+    },
+    /// Add or remove labels
+    Label {
+        number: u64,
+        #[arg(long, value_delimiter = ',')]
+        add: Vec<String>,
+        #[arg(long, value_delimiter = ',')]
+        remove: Vec<String>,
+    },
+    /// Close an issue
+    Close { number: u64 },
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum States {
+    Open,
+    Closed,
+    All,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct ItemDocument {
+    number: u64,
+    title: String,
+    body: String,
+    state: &'static str,
+    author: String,
+    labels: Vec<String>,
+    created_at: String,
+    updated_at: String,
+    url: String,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct CommentDocument {
+    pub(crate) id: u64,
+    pub(crate) author: String,
+    pub(crate) body: String,
+    pub(crate) created_at: String,
+}
+
+/// Issues: one, or those that were asked for.
+#[derive(Debug, Default, Serialize, JsonSchema)]
+pub(crate) struct IssuesDocument {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    issue: Option<ItemDocument>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    issues: Option<Vec<ItemDocument>>,
+    comments: Vec<CommentDocument>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    labels: Option<Vec<String>>,
+}
+
+impl Document for IssuesDocument {
+    const COMMAND: &'static str = "issue";
+}
+
+impl ItemDocument {
+    fn of(issue: &Issue) -> Self {
+        Self {
+            number: issue.number,
+            title: issue.title.clone(),
+            body: issue.body.clone(),
+            state: issue.state.as_str(),
+            author: issue.author.clone(),
+            labels: issue.labels.clone(),
+            created_at: issue.created_at.clone(),
+            updated_at: issue.updated_at.clone(),
+            url: issue.url.clone(),
+        }
+    }
+}
+
+impl CommentDocument {
+    pub(crate) fn of(comment: &Comment) -> Self {
+        Self {
+            id: comment.id,
+            author: comment.author.clone(),
+            body: comment.body.clone(),
+            created_at: comment.created_at.clone(),
+        }
+    }
+}
+
+pub(crate) fn run(app: &App, arguments: &Arguments) -> Result<Reply, Failure> {
+    let connected = connect(app)?;
+    match &arguments.action {
+        Action::New { title, body, label } => new(app, &connected, title.as_deref(), body, label),
+        Action::List { state, label } => list(&connected, *state, label),
+        Action::Show { number } => show(&connected, *number),
+        Action::Comment { number, body } => {
+            let comment = connected.wait(connected.forge()?.comment(*number, &text_or_stdin(body)?))?;
+            let document =
+                IssuesDocument { comments: vec![CommentDocument::of(&comment)], ..IssuesDocument::default() };
+            Ok(Reply::new(document, format!("commented on #{number}\n")).story())
+        }
+        Action::Label { number, add, remove } => {
+            let change = LabelChange { add: add.clone(), remove: remove.clone() };
+            let labels = connected.wait(connected.forge()?.label(*number, &change))?;
+            let text = format!("#{number}: {}\n", one_line(&labels.join(", ")));
+            Ok(Reply::new(IssuesDocument { labels: Some(labels), ..IssuesDocument::default() }, text).story())
+        }
+        Action::Close { number } => {
+            connected.wait(connected.forge()?.close(*number))?;
+            Ok(Reply::new(IssuesDocument::default(), format!("closed #{number}\n")).story())
+        }
+    }
+}
+
+fn new(app: &App, connected: &Connected, title: Option<&str>, body: &str, labels: &[String]) -> Result<Reply, Failure> {
+    let (title, body) = match title {
+        Some(title) => (title.to_owned(), text_or_stdin(body)?),
+        None => {
+            let file = connected.engine.repository().common_dir.join("lattice").join("ISSUE");
+            let text = prompt::edit(app, &file, "\n# The first line is the title. Lines with # are left out.\n")?;
+            let (title, rest) = text.split_once('\n').unwrap_or((&text, ""));
+            (title.trim().to_owned(), rest.trim().to_owned())
+        }
+    };
+    if title.trim().is_empty() {
+        return Err(Failure::usage("an issue needs a title").hint("--title <text>"));
+    }
+    let issue = connected.wait(connected.forge()?.open_issue(&NewIssue { title, body, labels: labels.to_vec() }))?;
+    let text = format!("opened #{}  {}\n", issue.number, one_line(&issue.url));
+    let document = IssuesDocument { issue: Some(ItemDocument::of(&issue)), ..IssuesDocument::default() };
+    Ok(Reply::new(document, text).story())
+}
+
+fn list(connected: &Connected, state: States, labels: &[String]) -> Result<Reply, Failure> {
+    let state = match state {
+        States::Open => Some(ItemState::Open),
+        States::Closed => Some(ItemState::Closed),
+        States::All => None,
+    };
+    let issues = connected.wait(connected.forge()?.issues(&IssueFilter { state, labels: labels.to_vec() }))?;
+    let line = |issue: &Issue| {
+        let labels = if issue.labels.is_empty() { String::new() } else { format!("  [{}]", issue.labels.join(", ")) };
+        format!("#{:<4} {:<6} {}{}\n", issue.number, issue.state.as_str(), one_line(&issue.title), one_line(&labels))
+    };
+    let text: String = issues.iter().map(line).collect();
+    let document =
+        IssuesDocument { issues: Some(issues.iter().map(ItemDocument::of).collect()), ..IssuesDocument::default() };
+    let reply = Reply::new(document, text);
+    Ok(if issues.is_empty() { reply.note("no issues") } else { reply })
+}
+
+fn show(connected: &Connected, number: u64) -> Result<Reply, Failure> {
+    let forge = connected.forge()?;
+    let issue = connected.wait(forge.issue(number))?;
+    let comments = connected.wait(forge.comments(number))?;
+    let mut text = format!(
+        "#{} {}\n{} by {}, {}\n",
+        issue.number,
+        one_line(&issue.title),
+        issue.state.as_str(),
+        one_line(&issue.author),
+        one_line(&issue.created_at)
+    );
+    if !issue.labels.is_empty() {
+        text.push_str(&format!("labels: {}\n", one_line(&issue.labels.join(", "))));
+    }
+    text.push_str(&format!("\n{}\n", printable(&issue.body)));
+    text.push_str(&conversation(&comments));
+    let document = IssuesDocument {
+        issue: Some(ItemDocument::of(&issue)),
+        comments: comments.iter().map(CommentDocument::of).collect(),
+        ..IssuesDocument::default()
+    };
+    Ok(Reply::new(document, text))
+}
+
+/// Comments as people read them.
+pub(crate) fn conversation(comments: &[Comment]) -> String {
+    let one = |comment: &Comment| {
+        let head = format!("\n{}, {}:\n", one_line(&comment.author), one_line(&comment.created_at));
+        head + &indented(&printable(&comment.body), "  ")
+    };
+    comments.iter().map(one).collect()
+}
+
+/// What was typed, or what stdin says for `-`.
+pub(crate) fn text_or_stdin(text: &str) -> Result<String, Failure> {
+    if text != "-" {
+        return Ok(text.to_owned());
+    }
+    prompt::everything().map_err(|error| Failure::new("io", format!("stdin cannot be read: {error}")))
+}

@@ -1,0 +1,278 @@
+//! `pr`: pull requests of the repository's host.
+
+use clap::{Args, Subcommand, ValueEnum};
+use lattice_forge::{NewReview, Review, Verdict};
+use lattice_model::branch::PrState;
+use lattice_model::command::submit::whole_stack;
+use lattice_model::host::Pull;
+use lattice_model::name::BranchName;
+use lattice_model::remote::FileChange;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::app::{App, Interaction};
+use crate::commands::branch;
+use crate::commands::hosted::{Connected, PullDocument, connect, one_line, pull_line};
+use crate::commands::issue::{CommentDocument, conversation, text_or_stdin};
+use crate::error::Failure;
+use crate::output::{Document, Reply, indented, printable};
+use crate::prompt;
+
+/// Look at and review pull requests; alone it shows the one of the current branch in the browser
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    action: Option<Action>,
+}
+
+#[derive(Debug, Clone, Args)]
+struct Target {
+    /// The number; the pull request of the current branch if absent
+    number: Option<u64>,
+    /// The pull request of this branch
+    #[arg(long, value_parser = branch, conflicts_with = "number")]
+    branch: Option<BranchName>,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    /// Show it in the browser; without a terminal, print its address
+    Open {
+        #[command(flatten)]
+        target: Target,
+        /// All pull requests of the stack
+        #[arg(long)]
+        stack: bool,
+    },
+    /// Show it with its conversation, reviews and files
+    Show {
+        #[command(flatten)]
+        target: Target,
+        /// All pull requests of the stack
+        #[arg(long)]
+        stack: bool,
+    },
+    /// Say what you think of it
+    Review {
+        #[command(flatten)]
+        target: Target,
+        /// What you think
+        #[arg(long, value_enum, default_value_t = Opinion::Comment)]
+        verdict: Opinion,
+        /// The text; `-` reads it from stdin
+        #[arg(short, long, default_value = "")]
+        body: String,
+    },
+    /// Say something
+    Comment {
+        /// The text; `-` reads it from stdin
+        #[arg(short, long)]
+        body: String,
+        #[command(flatten)]
+        target: Target,
+    },
+    /// Close it without landing it
+    Close {
+        #[command(flatten)]
+        target: Target,
+    },
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Opinion {
+    Approve,
+    RequestChanges,
+    Comment,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct ReviewDocument {
+    author: String,
+    verdict: &'static str,
+    body: String,
+    at: Option<String>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct FileDocument {
+    path: String,
+    status: String,
+    additions: u64,
+    deletions: u64,
+}
+
+/// Pull requests that were asked for; with one, its conversation too.
+#[derive(Debug, Default, Serialize, JsonSchema)]
+pub(crate) struct PrsDocument {
+    pulls: Vec<PullDocument>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    body: Option<String>,
+    comments: Vec<CommentDocument>,
+    reviews: Vec<ReviewDocument>,
+    files: Vec<FileDocument>,
+}
+
+impl Document for PrsDocument {
+    const COMMAND: &'static str = "pr";
+}
+
+pub(crate) fn run(app: &App, arguments: &Arguments) -> Result<Reply, Failure> {
+    let here = Target { number: None, branch: None };
+    match &arguments.action {
+        None => open(app, &here, Extent::One),
+        Some(Action::Open { target, stack }) => open(app, target, Extent::of(*stack)),
+        Some(Action::Show { target, stack: false }) => show(&connect(app)?, target),
+        Some(Action::Show { target, stack: true }) => {
+            let connected = connect(app)?;
+            let pulls = pulls(&connected, target, Extent::Stack)?;
+            let text: String = pulls.iter().map(pull_line).collect();
+            Ok(Reply::new(documents(&pulls), text))
+        }
+        Some(Action::Review { target, verdict, body }) => {
+            let connected = connect(app)?;
+            let number = number(&connected, target)?;
+            let verdict = match verdict {
+                Opinion::Approve => Verdict::Approve,
+                Opinion::RequestChanges => Verdict::RequestChanges,
+                Opinion::Comment => Verdict::Comment,
+            };
+            let new = NewReview { verdict, body: text_or_stdin(body)?, remarks: Vec::new() };
+            let review = connected.wait(connected.forge()?.review(number, &new))?;
+            let document = PrsDocument { reviews: vec![ReviewDocument::of(&review)], ..PrsDocument::default() };
+            Ok(Reply::new(document, format!("{} #{number}\n", verdict.as_str())).story())
+        }
+        Some(Action::Comment { target, body }) => {
+            let connected = connect(app)?;
+            let number = number(&connected, target)?;
+            let comment = connected.wait(connected.forge()?.comment(number, &text_or_stdin(body)?))?;
+            let document = PrsDocument { comments: vec![CommentDocument::of(&comment)], ..PrsDocument::default() };
+            Ok(Reply::new(document, format!("commented on #{number}\n")).story())
+        }
+        Some(Action::Close { target }) => {
+            let connected = connect(app)?;
+            let number = number(&connected, target)?;
+            connected.wait(connected.forge()?.close(number))?;
+            Ok(Reply::new(PrsDocument::default(), format!("closed #{number}\n")).story())
+        }
+    }
+}
+
+/// One pull request, or those of the whole stack.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Extent {
+    One,
+    Stack,
+}
+
+impl Extent {
+    fn of(stack: bool) -> Self {
+        if stack { Self::Stack } else { Self::One }
+    }
+}
+
+/// A link that is cached is enough to open a page; nobody is asked then.
+fn open(app: &App, target: &Target, extent: Extent) -> Result<Reply, Failure> {
+    let (urls, document) = match cached(app, target, extent)? {
+        Some(url) => (vec![url], PrsDocument::default()),
+        None => {
+            let connected = connect(app)?;
+            let pulls = pulls(&connected, target, extent)?;
+            (pulls.iter().map(|pull| pull.url.clone()).collect(), documents(&pulls))
+        }
+    };
+    let is_web = urls.iter().all(|url| url.starts_with("http"));
+    if app.interaction == Interaction::Allowed && is_web {
+        urls.iter().try_for_each(|url| prompt::browse(app, url))?;
+    }
+    let text: String = urls.iter().map(|url| format!("{}\n", one_line(url))).collect();
+    Ok(Reply::new(document, text).with_field("urls", serde_json::json!(urls)))
+}
+
+fn cached(app: &App, target: &Target, extent: Extent) -> Result<Option<String>, Failure> {
+    if target.number.is_some() || extent == Extent::Stack {
+        return Ok(None);
+    }
+    let snapshot = app.engine()?.observe("pr", lattice_engine::WorkingCopyNeed::No)?.snapshot;
+    let branch = target.branch.as_ref().or(snapshot.head.branch());
+    let metadata = branch.and_then(|branch| snapshot.metadata_of(branch));
+    Ok(metadata.and_then(|(metadata, _)| match &metadata.pr {
+        PrState::Linked { url, .. } => Some(url.clone()),
+        PrState::None {} => None,
+    }))
+}
+
+/// The pull requests that are meant, lowest first.
+fn pulls(connected: &Connected, target: &Target, extent: Extent) -> Result<Vec<Pull>, Failure> {
+    let forge = connected.forge()?;
+    if let (Some(number), Extent::One) = (target.number, extent) {
+        return Ok(vec![connected.wait(forge.pull(number))?]);
+    }
+    let snapshot = connected.engine.observe("pr", lattice_engine::WorkingCopyNeed::No)?.snapshot;
+    let branch = target.branch.as_ref().or(snapshot.head.branch());
+    let branch = branch.ok_or_else(|| Failure::usage("say which: a number, or --branch <name>"))?;
+    let branches = match extent {
+        Extent::One => vec![branch.clone()],
+        Extent::Stack => whole_stack(&snapshot, branch),
+    };
+    let mut found = connected.wait(forge.pulls_of(&branches))?;
+    let pulls: Vec<_> = branches.iter().filter_map(|branch| found.remove(branch)).collect();
+    if pulls.is_empty() {
+        let what = format!("`{branch}` has no pull request");
+        return Err(Failure::new("no-pull-request", what).hint("lattice submit opens one"));
+    }
+    Ok(pulls)
+}
+
+fn number(connected: &Connected, target: &Target) -> Result<u64, Failure> {
+    match target.number {
+        Some(number) => Ok(number),
+        None => Ok(pulls(connected, target, Extent::One)?[0].number),
+    }
+}
+
+fn show(connected: &Connected, target: &Target) -> Result<Reply, Failure> {
+    let pull = pulls(connected, target, Extent::One)?.remove(0);
+    let forge = connected.forge()?;
+    let comments = connected.wait(forge.comments(pull.number))?;
+    let reviews = connected.wait(forge.reviews(pull.number))?;
+    let files = connected.wait(forge.files(pull.number))?;
+    let mut text = format!("{}by {}\n\n{}\n", pull_line(&pull), one_line(&pull.author), printable(&pull.body));
+    for file in &files {
+        text.push_str(&format!("{} {}  +{} -{}\n", file.status, one_line(&file.path), file.additions, file.deletions));
+    }
+    for review in &reviews {
+        text.push_str(&format!("\n{} {}:\n", one_line(&review.author), review.verdict.as_str()));
+        text.push_str(&indented(&printable(&review.body), "  "));
+    }
+    text.push_str(&conversation(&comments));
+    let document = PrsDocument {
+        body: Some(pull.body.clone()),
+        comments: comments.iter().map(CommentDocument::of).collect(),
+        reviews: reviews.iter().map(ReviewDocument::of).collect(),
+        files: files.iter().map(FileDocument::of).collect(),
+        ..documents(&[pull])
+    };
+    Ok(Reply::new(document, text))
+}
+
+fn documents(pulls: &[Pull]) -> PrsDocument {
+    PrsDocument { pulls: pulls.iter().map(PullDocument::of).collect(), ..PrsDocument::default() }
+}
+
+impl ReviewDocument {
+    fn of(review: &Review) -> Self {
+        Self {
+            author: review.author.clone(),
+            verdict: review.verdict.as_str(),
+            body: review.body.clone(),
+            at: review.at.clone(),
+        }
+    }
+}
+
+impl FileDocument {
+    fn of(file: &FileChange) -> Self {
+        let status = file.status.to_string();
+        Self { path: file.path.clone(), status, additions: file.additions, deletions: file.deletions }
+    }
+}

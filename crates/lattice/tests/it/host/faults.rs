@@ -1,0 +1,136 @@
+//! A GitHub that fails in every way: the local part stays valid, nothing is doubled, no token goes astray.
+
+use std::sync::{Arc, Mutex};
+
+use lattice_testkit::github::Fault;
+use lattice_testkit::http::{Reply, Request, Response, Server};
+use serde_json::json;
+
+use super::World;
+
+fn status(code: u16) -> Reply {
+    Reply::Answer(Response::json(code, &json!({ "message": "because" })))
+}
+
+fn page(text: &str) -> Reply {
+    let headers = vec![("content-type".to_owned(), "text/html".to_owned())];
+    Reply::Answer(Response { status: 200, headers, body: text.as_bytes().to_vec() })
+}
+
+/// Submits while every request that begins so fails in this way.
+#[track_caller]
+fn submit_with(on: &str, reply: Reply) -> (World, serde_json::Value) {
+    let world = World::github("main <- a <- b*");
+    let github = world.github.as_ref().expect("a GitHub");
+    github.fault(Fault { on: on.to_owned(), times: 1000, carried_out: false, reply });
+    let before = (world.repo.branch_refs(), world.repo.metadata_refs());
+    let output = world.lattice().env("LATTICE_HTTP_TIMEOUT_MS", "700").args(["submit", "--stack", "--json"]).fails(1);
+    assert_eq!((world.repo.branch_refs(), world.repo.metadata_refs()), before, "{on}: {}", output.snapshot());
+    assert!(!world.repo.op_state_path().exists(), "{on}: nothing is in progress");
+    assert_eq!(world.lattice().arg("doctor").run().code, Some(0), "{on}: local invariants hold");
+    let document = output.json();
+    (world, document)
+}
+
+// proves: ST-6.1-10, ST-11.1-3
+#[test]
+fn whatever_the_host_answers_the_local_state_stays_valid_and_the_error_has_a_name() {
+    let odd = Reply::Half(Response::json(200, &json!({ "data": { "repository": { "h0": { "nodes": [] } } } })));
+    let cases = [
+        ("POST /api/graphql", status(401), "unauthorized"),
+        ("POST /api/graphql", status(403), "forbidden"),
+        ("POST /api/graphql", status(404), "host-missing"),
+        ("POST /repos/acme/tools/pulls", status(409), "host-conflict"),
+        ("POST /repos/acme/tools/pulls", status(422), "host-refused"),
+        ("POST /api/graphql", status(500), "host-failed"),
+        ("POST /api/graphql", Reply::Drop, "host-unreachable"),
+        ("POST /api/graphql", odd, "host-unreachable"),
+        ("POST /api/graphql", Reply::Hang, "host-timeout"),
+        ("POST /api/graphql", page("<html>Sign in</html>"), "host-odd"),
+        ("POST /api/graphql", page("{\"data\": {\"rep"), "host-odd"),
+        ("POST /repos/acme/tools/pulls", page("[]"), "host-odd"),
+    ];
+    for (on, reply, code) in cases {
+        let described = format!("{on} {reply:?}");
+        let (_, document) = submit_with(on, reply);
+        assert_eq!(document["error"]["code"], json!(code), "{described}: {document:#}");
+        let hints = document["error"]["hints"].as_array().expect("a list");
+        assert!(!hints.is_empty() || code == "host-refused", "{described}: says what to do");
+    }
+}
+
+#[test]
+fn a_limit_is_sat_out_where_it_is_short_and_reported_where_it_is_long() {
+    let world = World::github("main <- a*");
+    let github = world.github.as_ref().expect("a GitHub");
+    let limited = Response::json(429, &json!({ "message": "slow down" })).with("retry-after", "1");
+    github.fault(Fault {
+        on: "POST /api/graphql".to_owned(),
+        times: 1,
+        carried_out: false,
+        reply: Reply::Answer(limited),
+    });
+    let output = world.lattice().arg("submit").ok();
+    assert!(output.stderr.contains("GitHub asks to wait 1 s"), "the wait is visible:\n{}", output.snapshot());
+    let long = Response::json(403, &json!({ "message": "limit" })).with("retry-after", "3600");
+    github.fault(Fault {
+        on: "POST /api/graphql".to_owned(),
+        times: 9,
+        carried_out: false,
+        reply: Reply::Answer(long),
+    });
+    let document = world.lattice().args(["submit", "--json"]).fails(1).json();
+    assert_eq!(document["error"]["code"], json!("rate-limited"), "{document:#}");
+}
+
+#[test]
+fn a_pull_request_that_was_opened_before_the_connection_broke_is_found_and_not_opened_twice() {
+    for reply in [Reply::Drop, Reply::Hang, status(502)] {
+        let world = World::github("main <- a*");
+        let github = world.github.as_ref().expect("a GitHub");
+        github.fault(Fault { on: "POST /repos/acme/tools/pulls".to_owned(), times: 1, carried_out: true, reply });
+        world.lattice().env("LATTICE_HTTP_TIMEOUT_MS", "700").arg("submit").ok();
+        assert_eq!(github.items("acme/tools"), 1);
+        assert_eq!(world.repo.metadata("a")["pr"]["number"], json!(1));
+        world.run("submit");
+        assert_eq!(github.items("acme/tools"), 1);
+    }
+}
+
+#[test]
+fn no_token_follows_a_redirect_or_a_link_to_another_host() {
+    let heard: Arc<Mutex<Vec<Request>>> = Arc::default();
+    let hearing = Arc::clone(&heard);
+    let other = Server::start(Arc::new(move |request: &Request| {
+        hearing.lock().expect("no test panics with it").push(request.clone());
+        status(200)
+    }));
+    let elsewhere = format!("http://{}/stolen", other.host());
+    let redirect = Response::json(302, &json!({})).with("location", &elsewhere);
+    let (_, document) = submit_with("POST /api/graphql", Reply::Answer(redirect));
+    assert_eq!(document["error"]["code"], json!("host-redirects"), "{document:#}");
+    let world = World::github("main <- a*");
+    let link = Response::json(200, &json!([])).with("link", &format!("<{elsewhere}>; rel=\"next\""));
+    let github = world.github.as_ref().expect("a GitHub");
+    github.fault(Fault { on: "GET /repos".to_owned(), times: 1, carried_out: false, reply: Reply::Answer(link) });
+    let document = world.lattice().args(["issue", "list", "--json"]).fails(1).json();
+    assert_eq!(document["error"]["code"], json!("host-odd"), "{document:#}");
+    assert!(heard.lock().expect("no test panics with it").is_empty(), "nobody else heard of it");
+}
+
+#[test]
+fn a_list_without_an_end_is_read_to_a_limit() {
+    let world = World::github("main*");
+    let github = world.github.as_ref().expect("a GitHub");
+    let next = format!("<{}/repos/acme/tools/issues?page=2>; rel=\"next\"", github.api_url());
+    let endless = Response::json(200, &json!([])).with("link", &next);
+    github.fault(Fault {
+        on: "GET /repos".to_owned(),
+        times: 100_000,
+        carried_out: false,
+        reply: Reply::Answer(endless),
+    });
+    world.lattice().args(["issue", "list"]).ok();
+    let asked = github.requests().len();
+    assert!((50..=200).contains(&asked), "{asked} requests");
+}

@@ -1,0 +1,93 @@
+//! Issues and pull requests of a Git remote: unique numbers, hostile text, many writers.
+
+use serde_json::json;
+
+use super::World;
+use crate::lattice;
+
+#[test]
+fn numbers_are_unique_when_many_open_issues_at_once() {
+    let world = World::path("main*");
+    let open =
+        |at: usize| lattice(&world.repo).args(["issue", "new", "--title", &format!("issue {at}"), "--json"]).spawn();
+    let running: Vec<_> = (0..6).map(open).collect();
+    let mut numbers: Vec<_> = running
+        .into_iter()
+        .map(|running| {
+            let output = running.wait();
+            assert_eq!(output.code, Some(0), "{}", output.snapshot());
+            output.json()["issue"]["number"].as_u64().expect("a number")
+        })
+        .collect();
+    numbers.sort_unstable();
+    assert_eq!(numbers, [1, 2, 3, 4, 5, 6]);
+    let comment = |at: usize| lattice(&world.repo).args(["issue", "comment", "1", &format!("word {at}")]).spawn();
+    let running: Vec<_> = (0..4).map(comment).collect();
+    for running in running {
+        assert_eq!(running.wait().code, Some(0));
+    }
+    assert_eq!(world.run("issue show 1")["comments"].as_array().map(Vec::len), Some(4), "no comment is lost");
+}
+
+#[test]
+fn hostile_text_reaches_neither_the_terminal_nor_another_field() {
+    let world = World::path("main*");
+    let title = "\u{1b}]0;owned\u{7}\u{1b}[2J]]> ``` \u{202e}txt";
+    let body = format!("{}\n```\n# trigger\n]]>\u{9b}31m\r\n", "x".repeat(1024 * 1024));
+    world.lattice().args(["issue", "new", "--title", title, "--body", "-"]).stdin(&body).ok();
+    let shown = world.lattice().args(["issue", "show", "1"]).ok();
+    let listed = world.lattice().args(["issue", "list"]).ok();
+    for output in [&shown, &listed] {
+        let raw = output.stdout.chars().any(|c| (c.is_control() && c != '\n' && c != '\t') || c == '\u{202e}');
+        assert!(!raw, "nothing that a terminal obeys");
+    }
+    let document = world.run("issue show 1");
+    assert_eq!(document["issue"]["title"], json!(title), "and nothing is lost");
+    assert_eq!(document["issue"]["body"], json!(body));
+}
+
+#[test]
+fn an_item_that_somebody_damaged_does_not_hide_the_others() {
+    let world = World::path("main*");
+    world.run("issue new --title one");
+    world.run("issue new --title two");
+    let blob = world.remote.git_with_input(&["hash-object", "-w", "--stdin"], b"{}");
+    let blob = String::from_utf8(blob).expect("an id");
+    world.remote.git(&["update-ref", "refs/lattice/forge/items/1", blob.trim()]);
+    let listed = world.run("issue list");
+    assert_eq!(listed["issues"].as_array().map(Vec::len), Some(1), "{listed:#}");
+    let broken = world.lattice().args(["issue", "show", "1", "--json"]).fails(1).json();
+    assert_eq!(broken["error"]["code"], json!("item-damaged"), "{broken:#}");
+}
+
+// proves: ST-11.2-4
+#[test]
+fn the_pull_request_of_a_branch_is_found_by_its_link_or_by_its_head() {
+    let world = World::path("main <- a <- b*");
+    let none = world.lattice().args(["pr", "--json"]).fails(1).json();
+    assert_eq!(none["error"]["code"], json!("no-pull-request"), "{none:#}");
+    world.run("submit --stack");
+    let linked = world.run("pr")["urls"][0].clone();
+    world.run("unlink");
+    assert_eq!(world.run("pr")["urls"][0], linked, "found by its head");
+    world.run("submit --stack");
+    world.repo.git(&["remote", "set-url", "origin", "/nowhere/at/all"]);
+    assert_eq!(world.run("pr")["urls"][0], linked, "the link alone is enough when nobody can be asked");
+}
+
+// proves: ST-3.2.1-4, ST-11.2-1, ST-11.2-2, ST-11.2-3
+#[test]
+fn links_that_are_missing_or_stale_block_nothing() {
+    let world = World::path("main <- a <- b*");
+    world.run("submit --stack");
+    let mut metadata = world.repo.metadata("a");
+    metadata["pr"]["number"] = json!(4711);
+    metadata["pr"]["last_known"] = json!({ "state": "closed", "is_draft": true });
+    world.repo.set_metadata_raw("a", metadata.to_string().as_bytes());
+    world.run("unlink b");
+    world.repo.git(&["checkout", "--quiet", "main"]);
+    world.repo.commit_file("more.txt", "more\n", "trunk moves");
+    world.run("restack");
+    assert_eq!(world.repo.rev("a~1"), world.repo.rev("main"));
+    assert_eq!(world.lattice().arg("doctor").run().code, Some(0), "no blocking issue");
+}
