@@ -8,6 +8,7 @@ use lattice_context::log::Log;
 use lattice_context::pack::{MAX_FILES, PackBudget, PackRequest, Secrets, pack};
 use lattice_context::prioritize::{ContextPrioritizer, Prioritizer};
 use lattice_context::task::{TaskEnvelope, TaskType};
+use lattice_context::tokens::TokenCounter;
 use lattice_context::workspace::Workspace;
 use lattice_testkit::TestRepo;
 
@@ -66,6 +67,41 @@ pub(crate) fn request(task: TaskType, input: &str, budget: usize) -> PackRequest
         threads: 2,
         gatherers: Vec::new(),
         prioritizer: None,
+    }
+}
+
+/// A counter of somebody else's that remembers what it was asked.
+struct Remembering(std::sync::Mutex<std::collections::BTreeMap<String, usize>>);
+
+impl TokenCounter for Remembering {
+    fn name(&self) -> &'static str {
+        "remembering"
+    }
+
+    fn count(&self, text: &str) -> usize {
+        *self.0.lock().expect("no panic elsewhere").entry(text.to_owned()).or_default() += 1;
+        text.len() / 3
+    }
+}
+
+// proves: CE-104
+#[test]
+fn each_content_is_counted_once_by_a_counter_of_somebody_elses() {
+    let repo = TestRepo::new();
+    for n in 0..20 {
+        let content = format!("def helper_{n}(cart):\n    first = cart + {n}\n    return first\n");
+        repo.write(&format!("src/cart_{n}.py"), content);
+    }
+    let counter = Arc::new(Remembering(std::sync::Mutex::default()));
+    let mut shared = Arc::unwrap_or_clone(workspace(&repo));
+    shared.counter = Arc::clone(&counter) as Arc<dyn TokenCounter>;
+    let wanted = request(TaskType::Implement, "the cart of helper_3", 700);
+    let packed = lattice_context::drive(pack(Arc::new(shared), wanted, Log::SILENT)).expect("a prompt");
+    assert!(packed.prompt_tokens <= 700);
+    let counts = counter.0.lock().expect("no panic elsewhere");
+    for n in 0..20 {
+        let content = std::fs::read_to_string(repo.dir().join(format!("src/cart_{n}.py"))).expect("a file");
+        assert_eq!(counts.get(&content), Some(&1), "cart_{n}");
     }
 }
 
