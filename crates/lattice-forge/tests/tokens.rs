@@ -69,6 +69,7 @@ fn a_provider_of_ones_own_drives_the_adapter_and_is_asked_for_each_request() {
         tokens: Arc::clone(&tokens) as Arc<dyn TokenProvider>,
         cache: None,
         notice: Arc::new(|_| {}),
+        clock: Arc::new(|| 2_000_000_000),
         timeout_ms: 10_000,
     };
     let forge = GitHub::new(slug, connection).expect("an address");

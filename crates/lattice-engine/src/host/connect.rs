@@ -109,6 +109,7 @@ impl Engine {
             tokens: Arc::clone(&tokens),
             cache: store.map(|store| Cache { store, host: host.clone() }),
             notice: Arc::new(hosts.notice),
+            clock: Arc::new(hosts.clock),
             timeout_ms: hosts.timeout_ms,
         };
         let github = Arc::new(GitHub::new(address.slug, connection)?);

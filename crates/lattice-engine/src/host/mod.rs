@@ -108,10 +108,28 @@ impl Host {
     }
 
     fn parts(&self) -> Result<&Parts, EngineError> {
-        self.parts.as_ref().ok_or_else(|| {
-            let what = format!("there is no remote `{}` that could be used", self.reading.name());
-            Refusal::new("no-remote", what).hint(format!("git remote add {} <url>", self.reading.name())).into()
-        })
+        self.parts.as_ref().ok_or_else(|| self.why_not().into())
+    }
+
+    /// Why there is nothing to talk to, in the words of the gate.
+    fn why_not(&self) -> Refusal {
+        let log_in = "lattice auth login";
+        match (&self.auth, &self.reading) {
+            (AuthReading::Missing { .. }, _) => {
+                Refusal::new("not-authenticated", "Not authenticated. Run `lattice auth login`.").hint(log_in)
+            }
+            (AuthReading::Expired { .. }, _) => {
+                Refusal::new("token-expired", "Authentication expired. Run `lattice auth login` again.").hint(log_in)
+            }
+            (_, RemoteReading::Unusable { name, reason }) => {
+                Refusal::new("no-remote", format!("the remote `{name}` cannot be used: {reason}"))
+                    .hint(format!("git remote set-url {name} <url>"))
+            }
+            (_, RemoteReading::Missing { name } | RemoteReading::Resolved { name, .. }) => {
+                Refusal::new("no-remote", format!("there is no remote `{name}`"))
+                    .hint(format!("git remote add {name} <url>; any Git repository will do"))
+            }
+        }
     }
 
     /// What is known without asking anybody.

@@ -6,10 +6,11 @@ use std::time::Duration;
 use http::header::{AUTHORIZATION, HeaderName, IF_NONE_MATCH};
 use serde_json::{Value, json};
 
+use super::Connection;
 use super::cache::Cache;
 use super::transport::{Answer, Transport, Verb};
 use crate::ForgeError;
-use crate::token::TokenProvider;
+use crate::token::{Clock, TokenProvider};
 
 /// Longest wait for a rate limit that is sat out; a longer one is reported instead.
 const WAIT_LIMIT_S: u64 = 60;
@@ -31,16 +32,13 @@ pub(crate) struct Client {
     tokens: Arc<dyn TokenProvider>,
     cache: Option<Cache>,
     notice: Notice,
+    clock: Clock,
 }
 
 impl Client {
-    pub(crate) fn new(
-        transport: Transport,
-        tokens: Arc<dyn TokenProvider>,
-        cache: Option<Cache>,
-        notice: Notice,
-    ) -> Self {
-        Self { transport, tokens, cache, notice }
+    pub(crate) fn new(transport: Transport, connection: Connection) -> Self {
+        let Connection { tokens, cache, notice, clock, .. } = connection;
+        Self { transport, tokens, cache, notice, clock }
     }
 
     /// Reads; an answer that has not changed since it was last read is not sent again.
@@ -113,7 +111,7 @@ impl Client {
             let mut headers = headers.to_vec();
             headers.push((AUTHORIZATION, format!("Bearer {token}")));
             let answer = self.transport.send(verb, path, body, &headers).await?;
-            match judge(&answer, path) {
+            match judge(&answer, path, (self.clock)()) {
                 Ok(()) => return Ok(answer),
                 Err(ForgeError::Unauthorized) if !replaced => {
                     replaced = true;
@@ -146,7 +144,7 @@ impl Client {
 }
 
 /// What a status means.
-fn judge(answer: &Answer, path: &str) -> Result<(), ForgeError> {
+fn judge(answer: &Answer, path: &str, now: i64) -> Result<(), ForgeError> {
     let said = || {
         let body: Value = serde_json::from_slice(&answer.body).unwrap_or_default();
         let details = body["errors"].as_array().into_iter().flatten();
@@ -159,7 +157,7 @@ fn judge(answer: &Answer, path: &str) -> Result<(), ForgeError> {
     match answer.status {
         200..=299 | 304 => Ok(()),
         401 => Err(ForgeError::Unauthorized),
-        403 | 429 => match wait(answer) {
+        403 | 429 => match wait(answer, now) {
             Some(seconds) => Err(ForgeError::RateLimited { seconds }),
             None => Err(ForgeError::Forbidden(said())),
         },
@@ -171,14 +169,14 @@ fn judge(answer: &Answer, path: &str) -> Result<(), ForgeError> {
 }
 
 /// How long a limit says to wait: for too many requests at once, or for too many in this hour.
-fn wait(answer: &Answer) -> Option<u64> {
+fn wait(answer: &Answer, now: i64) -> Option<u64> {
     let number = |name: &str| answer.header(name).and_then(|value| value.parse::<u64>().ok());
     if let Some(seconds) = number("retry-after") {
         return Some(seconds);
     }
     if number("x-ratelimit-remaining") == Some(0) {
-        let date = answer.header("x-ratelimit-reset-after").and_then(|value| value.parse().ok());
-        return date.or_else(|| number("x-ratelimit-reset").map(|_| WAIT_LIMIT_S + 1));
+        let reset = number("x-ratelimit-reset").and_then(|at| i64::try_from(at).ok());
+        return reset.map(|at| u64::try_from(at - now).unwrap_or(1));
     }
     (answer.status == 429).then_some(WAIT_LIMIT_S)
 }

@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use self::client::Client;
 pub use self::client::Notice;
 use self::transport::{Transport, Verb};
-use crate::token::TokenProvider;
+use crate::token::{Clock, TokenProvider};
 use crate::{
     Comment, Forge, ForgeError, Issue, IssueFilter, ItemState, LabelChange, MergeRequest, NewIssue, NewPull, NewReview,
     PullUpdate, Review, ReviewComment, Verdict,
@@ -38,6 +38,7 @@ pub struct Connection {
     pub tokens: Arc<dyn TokenProvider>,
     pub cache: Option<cache::Cache>,
     pub notice: Notice,
+    pub clock: Clock,
     pub timeout_ms: u64,
 }
 
@@ -45,7 +46,7 @@ impl GitHub {
     /// Must be called where asynchronous code runs, for connections belong to it.
     pub fn new(slug: Slug, connection: Connection) -> Result<Self, ForgeError> {
         let transport = Transport::new(&connection.api_url)?.with_timeout(connection.timeout_ms);
-        let client = Client::new(transport, connection.tokens, connection.cache, connection.notice);
+        let client = Client::new(transport, connection);
         Ok(Self { client, slug, node_ids: Mutex::new(BTreeMap::new()) })
     }
 

@@ -18,7 +18,7 @@ fn remote(reading: &RemoteReading) -> Option<Issue> {
         RemoteReading::Resolved { .. } => None,
         RemoteReading::Missing { name } => {
             let facts = evidence([("remote", name.clone())]);
-            let summary = format!("there is no remote `{name}` to submit to");
+            let summary = format!("there is no remote `{name}`");
             let issue = Issue::new(IssueKind::RemoteUnresolved, summary, facts);
             let add = format!("git remote add {name} <url>");
             Some(issue.action("add-remote", "add it; any Git repository will do", add).action(

@@ -16,6 +16,9 @@ use super::process::{Call, Git};
 /// Transports that Git may use. Others, such as `ext::`, start programs that a URL names.
 const PROTOCOLS: &str = "file:git:http:https:ssh";
 
+/// How many seconds a server may say nothing over HTTP; while it works, Git's own sends a sign of life every five.
+const SILENCE_S: &str = "60";
+
 /// A header that authenticates Git over HTTP. It travels in the environment, never as an argument.
 #[derive(Clone)]
 pub struct Credential {
@@ -37,6 +40,8 @@ impl Git {
     /// A run of git that may talk to a remote.
     fn remote_call(&self, command: &'static str, credential: Option<&Credential>) -> Call<'_> {
         let call = self.call(command).env("GIT_ALLOW_PROTOCOL", PROTOCOLS).env("GIT_PROTOCOL_FROM_USER", "0");
+        // A server that accepts the connection and says nothing must not hold us for ever.
+        let call = call.env("GIT_HTTP_LOW_SPEED_LIMIT", "1").env("GIT_HTTP_LOW_SPEED_TIME", SILENCE_S);
         match credential {
             None => call,
             Some(credential) => call

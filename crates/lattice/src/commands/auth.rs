@@ -176,6 +176,7 @@ fn identity(app: &App, place: &Place, token: &str) -> Result<String, Failure> {
         tokens: Arc::new(FixedToken(token.to_owned())),
         cache: None,
         notice: Arc::new(crate::output::notice),
+        clock: Arc::new(app.hosts().clock),
         timeout_ms: app.hosts().timeout_ms,
     };
     let nowhere = Slug { owner: String::new(), repo: String::new() };
@@ -223,7 +224,7 @@ fn status(app: &App, place: &Place) -> Result<Reply, Failure> {
         (Some(_), false) => format!("{}: the stored token has expired\n", found.host),
     };
     let reply = Reply::new(found, text);
-    Ok(if reply.field("authenticated") == true { reply } else { reply.note("lattice auth login") })
+    Ok(if reply.field("authenticated") == true { reply } else { reply.note("log in: lattice auth login") })
 }
 
 fn nobody(place: &Place) -> AuthDocument {

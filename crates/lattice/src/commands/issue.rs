@@ -16,6 +16,9 @@ use crate::prompt;
 pub(crate) struct Arguments {
     #[command(subcommand)]
     action: Action,
+    /// Say what would be asked of the host, and ask for nothing
+    #[arg(long, global = true)]
+    dry_run: bool,
 }
 
 #[derive(Debug, Subcommand)]
@@ -59,6 +62,30 @@ enum Action {
     },
     /// Close an issue
     Close { number: u64 },
+}
+
+impl Action {
+    /// What it would change on the host.
+    fn change(&self) -> Option<String> {
+        match self {
+            Self::New { title, .. } => {
+                Some(format!("open an issue: {}", one_line(title.as_deref().unwrap_or("with a title from the editor"))))
+            }
+            Self::Comment { number, .. } => Some(format!("comment on #{number}")),
+            Self::Label { number, add, remove } => {
+                let signs =
+                    add.iter().map(|label| format!("+{label}")).chain(remove.iter().map(|label| format!("-{label}")));
+                Some(format!("label #{number}: {}", one_line(&signs.collect::<Vec<_>>().join(" "))))
+            }
+            Self::Close { number } => Some(format!("close #{number}")),
+            Self::List { .. } | Self::Show { .. } => None,
+        }
+    }
+}
+
+/// The reply of a dry run.
+pub(crate) fn would<D: Document + 'static>(document: D, what: &str) -> Reply {
+    Reply::new(document, format!("{what}\n")).note("this was a dry run: nothing was changed")
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -133,6 +160,9 @@ impl CommentDocument {
 }
 
 pub(crate) fn run(app: &App, arguments: &Arguments) -> Result<Reply, Failure> {
+    if let (true, Some(what)) = (arguments.dry_run, arguments.action.change()) {
+        return Ok(would(IssuesDocument::default(), &what));
+    }
     let connected = connect(app)?;
     match &arguments.action {
         Action::New { title, body, label } => new(app, &connected, title.as_deref(), body, label),

@@ -13,7 +13,7 @@ use serde::Serialize;
 use crate::app::{App, Interaction};
 use crate::commands::branch;
 use crate::commands::hosted::{Connected, PullDocument, connect, one_line, pull_line};
-use crate::commands::issue::{CommentDocument, conversation, text_or_stdin};
+use crate::commands::issue::{CommentDocument, conversation, text_or_stdin, would};
 use crate::error::Failure;
 use crate::output::{Document, Reply, indented, printable};
 use crate::prompt;
@@ -23,6 +23,9 @@ use crate::prompt;
 pub(crate) struct Arguments {
     #[command(subcommand)]
     action: Option<Action>,
+    /// Say what would be asked of the host, and ask for nothing
+    #[arg(long, global = true)]
+    dry_run: bool,
 }
 
 #[derive(Debug, Clone, Args)]
@@ -78,6 +81,28 @@ enum Action {
     },
 }
 
+impl Target {
+    fn text(&self) -> String {
+        match (self.number, &self.branch) {
+            (Some(number), _) => format!("#{number}"),
+            (None, Some(branch)) => format!("the pull request of {branch}"),
+            (None, None) => "the pull request of the current branch".to_owned(),
+        }
+    }
+}
+
+impl Action {
+    /// What it would change on the host.
+    fn change(&self) -> Option<String> {
+        match self {
+            Self::Review { target, .. } => Some(format!("review {}", target.text())),
+            Self::Comment { target, .. } => Some(format!("comment on {}", target.text())),
+            Self::Close { target } => Some(format!("close {}", target.text())),
+            Self::Open { .. } | Self::Show { .. } => None,
+        }
+    }
+}
+
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum Opinion {
     Approve,
@@ -118,6 +143,10 @@ impl Document for PrsDocument {
 
 pub(crate) fn run(app: &App, arguments: &Arguments) -> Result<Reply, Failure> {
     let here = Target { number: None, branch: None };
+    let change = arguments.action.as_ref().and_then(Action::change);
+    if let (true, Some(what)) = (arguments.dry_run, change) {
+        return Ok(would(PrsDocument::default(), &what));
+    }
     match &arguments.action {
         None => open(app, &here, Extent::One),
         Some(Action::Open { target, stack }) => open(app, target, Extent::of(*stack)),

@@ -75,12 +75,27 @@ fn a_limit_is_sat_out_where_it_is_short_and_reported_where_it_is_long() {
     let long = Response::json(403, &json!({ "message": "limit" })).with("retry-after", "3600");
     github.fault(Fault {
         on: "POST /api/graphql".to_owned(),
-        times: 9,
+        times: 1,
         carried_out: false,
         reply: Reply::Answer(long),
     });
     let document = world.lattice().args(["submit", "--json"]).fails(1).json();
     assert_eq!(document["error"]["code"], json!("rate-limited"), "{document:#}");
+    // The limit of the hour says when it ends, not for how long: ten minutes after the clock of this run.
+    let spent =
+        Response::json(403, &json!({})).with("x-ratelimit-remaining", "0").with("x-ratelimit-reset", "1767323400");
+    github.fault(Fault {
+        on: "POST /api/graphql".to_owned(),
+        times: 9,
+        carried_out: false,
+        reply: Reply::Answer(spent),
+    });
+    let program = world.lattice().env("LATTICE_NOW", "2026-01-02T03:00:00Z");
+    let document = program.args(["issue", "list", "--json"]).run().json();
+    assert_eq!(document["ok"], json!(true), "what is not limited works: {document:#}");
+    let program = world.lattice().env("LATTICE_NOW", "2026-01-02T03:00:00Z");
+    let message = program.args(["pr", "show", "--json"]).fails(1).json()["error"]["message"].to_string();
+    assert!(message.contains(" 600 s"), "{message}");
 }
 
 #[test]
@@ -133,4 +148,26 @@ fn a_list_without_an_end_is_read_to_a_limit() {
     world.lattice().args(["issue", "list"]).ok();
     let asked = github.requests().len();
     assert!((50..=200).contains(&asked), "{asked} requests");
+}
+
+#[test]
+fn a_push_whose_answer_was_lost_is_looked_up_and_not_called_a_failure() {
+    let world = World::path("main <- a <- b*");
+    let root = world.repo.sandbox().root().join("remote");
+    let lost = Arc::new(Mutex::new(0));
+    let losing = Arc::clone(&lost);
+    let server = Server::start(Arc::new(move |request: &Request| {
+        let answer = lattice_testkit::github::http_backend(&root, request);
+        let mut lost = losing.lock().expect("no test panics with it");
+        if request.method == "POST" && request.path.ends_with("git-receive-pack") && *lost == 0 {
+            *lost += 1;
+            return Reply::Drop;
+        }
+        Reply::Answer(answer)
+    }));
+    world.repo.git(&["remote", "set-url", "origin", &format!("http://{}/acme/tools.git", server.host())]);
+    world.run("submit --stack");
+    assert_eq!(*lost.lock().expect("no test panics with it"), 1);
+    assert_eq!(world.remote_tip("b"), Some(world.repo.rev("b")));
+    assert_eq!(world.remote.refs_below("refs/lattice/forge/items/").len(), 2);
 }

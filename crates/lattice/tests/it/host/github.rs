@@ -166,7 +166,7 @@ fn owner_and_repository_are_resolved_from_every_form_of_address() {
         assert_eq!(summary(), json!("Not authenticated. Run `lattice auth login`."), "{url} is on GitHub");
     }
     world.repo.git(&["remote", "remove", "origin"]);
-    assert_eq!(summary(), json!("there is no remote `origin` to submit to"));
+    assert_eq!(summary(), json!("there is no remote `origin`"));
 }
 
 #[test]

@@ -91,3 +91,28 @@ fn links_that_are_missing_or_stale_block_nothing() {
     assert_eq!(world.repo.rev("a~1"), world.repo.rev("main"));
     assert_eq!(world.lattice().arg("doctor").run().code, Some(0), "no blocking issue");
 }
+
+#[test]
+fn a_dry_run_says_what_it_would_ask_for_and_asks_for_nothing() {
+    let world = World::path("main <- a*");
+    world.run("submit");
+    world.run("issue new --title one");
+    let before = world.remote.refs();
+    for line in [
+        "issue new --title two",
+        "issue comment 2 words",
+        "issue label 2 --add bug",
+        "issue close 2",
+        "pr review --verdict approve",
+        "pr comment --body words",
+        "pr close 1",
+        "submit --draft",
+        "merge",
+        "unlink",
+    ] {
+        let output = world.lattice().args(line.split(' ')).arg("--dry-run").ok();
+        assert!(!output.stdout.trim().is_empty(), "{line} says what it would do");
+        assert!(output.stderr.contains("dry run"), "{line}: {}", output.snapshot());
+        assert_eq!(world.remote.refs(), before, "{line}");
+    }
+}

@@ -158,6 +158,22 @@ fn rewritten_and_other_remotes_are_found() {
     assert_eq!(fork.branch_refs().get("a"), Some(&world.repo.rev("a")), "another remote is honoured");
 }
 
+#[test]
+fn a_remote_over_ssh_is_a_host_like_any_other() {
+    let world = World::path("main <- a*");
+    let script = world.repo.sandbox().root().join("ssh");
+    // What stands before the command is the host; the command is for a shell there.
+    std::fs::write(&script, "#!/bin/sh\nshift\nexec sh -c \"$*\"\n").expect("the sandbox can be written");
+    std::fs::set_permissions(&script, std::os::unix::fs::PermissionsExt::from_mode(0o755)).expect("a mode");
+    world.repo.git(&["config", "core.sshCommand", script.to_str().expect("text")]);
+    world.repo.git(&["config", "ssh.variant", "simple"]);
+    let url = format!("ssh://git@host.invalid{}", world.remote.dir().display());
+    world.repo.git(&["remote", "set-url", "origin", &url]);
+    world.run("submit");
+    world.run("merge --confirm");
+    assert_eq!(Some(world.repo.rev("main")), world.remote_tip("main"));
+}
+
 // proves: ST-11.1-2
 #[test]
 fn no_host_is_asked_while_the_stack_itself_is_broken() {
