@@ -189,6 +189,7 @@ fn changed_by(fix: &Plan) -> Vec<String> {
         | Step::Commit { .. }
         | Step::Derive { .. }
         | Step::LeaveFiles { .. }
+        | Step::Fixup { .. }
         | Step::Rewrite { .. }
         | Step::SetRef { .. }
         | Step::SetMetadata { .. }

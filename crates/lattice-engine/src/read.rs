@@ -37,6 +37,15 @@ impl Engine {
         Ok(candidates.iter().filter(is_nearest).cloned().collect())
     }
 
+    /// The staged hunks, with the commits of the current stack that last touched their lines.
+    pub fn staged_hunks(&self, snapshot: &Snapshot) -> Result<Vec<lattice_model::command::absorb::Hunk>, EngineError> {
+        let head = snapshot.head.branch().and_then(|branch| snapshot.tip(branch));
+        match (head, snapshot.trunk()) {
+            (Some(head), Some((_, trunk))) => Ok(self.repo.staged_hunks(head, trunk)?),
+            (None, _) | (_, None) => Ok(Vec::new()),
+        }
+    }
+
     /// The commit that a user's text names.
     pub fn find_commit(&self, name: &str) -> Option<Oid> {
         self.repo.find_commit(name).ok().flatten()

@@ -73,6 +73,8 @@ pub enum Step {
     Commit { branch: BranchName, expected: Expected, how: CommitMode, message: Option<String> },
     /// Makes a commit of changes that other commits hold, as the new tip of a branch.
     Derive { branch: BranchName, expected: Expected, how: Derivation, message: Option<String> },
+    /// Changes lines of a commit that a later step applies.
+    Fixup { fixup: Fixup },
     /// Applies a branch's own commits, oldest first, to another place.
     Rewrite { branch: BranchName, tip: Oid, fork: Oid, commits: Vec<Oid>, onto: Place },
     /// Creates, moves or removes a ref.
@@ -152,6 +154,20 @@ impl CommitMode {
             Self::OnTop(at) | Self::Amend(at) | Self::OnTopElsewhere(at) | Self::AmendElsewhere(at) => at,
         }
     }
+}
+
+/// Lines of one file that take the place of others.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Fixup {
+    pub commit: Oid,
+    pub path: String,
+    /// How many lines of the commit's file come before.
+    pub at: usize,
+    /// How many lines of the current commit's file come before.
+    pub here: usize,
+    pub removed: Vec<String>,
+    pub added: Vec<String>,
 }
 
 /// Where the changes of a new commit come from.
@@ -309,6 +325,7 @@ impl Step {
             | Self::Guard { .. }
             | Self::Switch { .. }
             | Self::LeaveFiles { .. }
+            | Self::Fixup { .. }
             | Self::RestoreWorktree { .. }
             | Self::RemoveOpState
             | Self::RemoveLock { .. } => Phase::LocalStructural,
@@ -333,6 +350,7 @@ impl Step {
             | Self::Guard { .. }
             | Self::Switch { .. }
             | Self::LeaveFiles { .. }
+            | Self::Fixup { .. }
             | Self::RestoreWorktree { .. }
             | Self::RemoveOpState
             | Self::RemoveLock { .. }
@@ -362,6 +380,9 @@ impl Step {
                 Derivation::Rest { below, .. } => format!("commit the rest of {branch} on the new {below}"),
                 Derivation::Revert { commit, .. } => format!("take {} back on {branch}", commit.short()),
             },
+            Self::Fixup { fixup } => {
+                format!("change {}:{} in {}", fixup.path, fixup.at + 1, fixup.commit.short())
+            }
             Self::Rewrite { branch, commits, onto, .. } => {
                 format!("rebase {branch} ({}) onto {onto}", count(commits.len(), "commit"))
             }

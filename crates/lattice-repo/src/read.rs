@@ -23,6 +23,11 @@ impl Repo {
         self.git.nearest_below(tip, tips)
     }
 
+    /// The staged hunks, with their homes among the commits that `head` has and `floor` has not.
+    pub fn staged_hunks(&self, head: Oid, floor: Oid) -> Result<Vec<lattice_model::command::absorb::Hunk>, GitError> {
+        self.git.staged_hunks(head, floor)
+    }
+
     /// The commit that a user's text names; `None` if it names none, or several.
     pub fn find_commit(&self, name: &str) -> Result<Option<Oid>, GitError> {
         if name.starts_with('-') || name.contains(char::is_whitespace) {

@@ -76,6 +76,7 @@ pub(crate) enum Command {
     #[command(visible_alias = "r")]
     Restack(commands::restack::Arguments),
     Move(commands::reparent::Arguments),
+    Absorb(commands::absorb::Arguments),
     Reorder(commands::edit::ReorderArguments),
     Split(commands::edit::SplitArguments),
     Squash(commands::edit::SquashArguments),

@@ -111,6 +111,7 @@ pub(crate) fn dispatch(app: &App, command: Command) -> Result<Reply, Failure> {
         Command::Modify(arguments) => commands::modify::run(app, &arguments),
         Command::Restack(arguments) => commands::restack::run(app, &arguments),
         Command::Move(arguments) => commands::reparent::run(app, &arguments),
+        Command::Absorb(arguments) => commands::absorb::run(app, &arguments),
         Command::Reorder(arguments) => commands::edit::run_reorder(app, &arguments),
         Command::Split(arguments) => commands::edit::run_split(app, &arguments),
         Command::Squash(arguments) => commands::edit::run_squash(app, &arguments),

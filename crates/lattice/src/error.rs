@@ -283,6 +283,11 @@ impl From<DeriveError> for Failure {
         match error {
             DeriveError::NothingLeft { .. } => Self::new("nothing-left", text)
                 .hint("nothing was changed; lattice create makes a branch without changes of its own"),
+            DeriveError::DoesNotFit { .. } => Self::new("does-not-fit", text).hint(
+                "nothing was changed; lattice modify --into <branch> gives everything that is staged to one branch",
+            ),
+            DeriveError::AbsorbConflicts { .. } => Self::new("absorb-conflicts", text)
+                .hint("nothing was changed; unstage those hunks, or lattice modify --into <branch>"),
             DeriveError::NotLinear { .. } => Self::new("merge-commit", text).hint("nothing was changed"),
             DeriveError::RevertConflicts { .. } => Self::new("revert-conflicts", text)
                 .cause("later commits changed the same lines")

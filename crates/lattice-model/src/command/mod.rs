@@ -1,5 +1,6 @@
 //! The commands: for each its request, what it requires, and its planner.
 
+pub mod absorb;
 pub mod config;
 pub mod create;
 pub mod delete;
@@ -43,6 +44,7 @@ pub const REGISTRY: &[Registered] = &[
     (modify::Modify::NAME, modify::Modify::REQUIRES),
     (restack::Restack::NAME, restack::Restack::REQUIRES),
     (reparent::Move::NAME, reparent::Move::REQUIRES),
+    (absorb::Absorb::NAME, absorb::Absorb::REQUIRES),
     (reorder::Reorder::NAME, reorder::Reorder::REQUIRES),
     (squash::Split::NAME, squash::Split::REQUIRES),
     (squash::Squash::NAME, squash::Squash::REQUIRES),

@@ -66,6 +66,10 @@ pub enum DeriveError {
     NothingLeft { branch: BranchName },
     #[error("{commit} cannot be taken back by itself")]
     RevertConflicts { commit: Oid },
+    #[error("what was made of {path} is not what is staged")]
+    DoesNotFit { path: String },
+    #[error("{branch} changes lines beside those that would be absorbed")]
+    AbsorbConflicts { branch: BranchName },
     #[error("{commit} has not exactly one parent")]
     NotLinear { commit: Oid },
 }

@@ -98,6 +98,7 @@ fn written_document(step: &Step) -> Option<RefName> {
         | Step::Commit { .. }
         | Step::Derive { .. }
         | Step::LeaveFiles { .. }
+        | Step::Fixup { .. }
         | Step::Rewrite { .. }
         | Step::SetRef { .. }
         | Step::Guard { .. }

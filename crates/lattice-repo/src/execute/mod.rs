@@ -4,6 +4,7 @@
 //! configuration move, with every value known and written to the journal, so that whatever
 //! happens in between can be finished or reversed.
 
+mod absorb;
 mod derive;
 mod error;
 mod keep;
@@ -206,7 +207,7 @@ impl<'a> Executor<'a> {
             |branch: &BranchName| matches!(&head, HeadName::Ref(name) if *name == branch.branch_ref().as_str());
         Ok(self.journal.plan.steps.iter().any(|step| match step {
             Step::Stage { .. } | Step::Commit { .. } | Step::Switch { .. } | Step::RestoreWorktree { .. } => true,
-            Step::Rewrite { .. } | Step::Derive { .. } | Step::LeaveFiles { .. } => true,
+            Step::Rewrite { .. } | Step::Derive { .. } | Step::LeaveFiles { .. } | Step::Fixup { .. } => true,
             Step::SetRef { name, .. } => name.as_branch().is_some_and(|branch| on_head(&branch)),
             Step::WriteConfig { .. }
             | Step::SetMetadata { .. }

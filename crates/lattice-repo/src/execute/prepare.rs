@@ -161,6 +161,7 @@ impl Executor<'_> {
                 | Step::Guard { .. }
                 | Step::Switch { .. }
                 | Step::LeaveFiles { .. }
+                | Step::Fixup { .. }
                 | Step::RestoreWorktree { .. }
                 | Step::RemoveOpState
                 | Step::RemoveLock { .. }

@@ -8,7 +8,7 @@ use lattice_model::plan::{CommitMode, Step};
 
 use crate::git::commits::{NewCommit, RawCommit};
 
-use super::error::io_error;
+use super::error::{DeriveError, io_error};
 use super::rewriting::Outcome;
 use super::{ExecuteError, Executor, Paused};
 
@@ -33,6 +33,7 @@ impl Executor<'_> {
                 | Step::Commit { .. }
                 | Step::Derive { .. }
                 | Step::LeaveFiles { .. }
+                | Step::Fixup { .. }
                 | Step::Rewrite { .. }
                 | Step::WriteConfig { .. }
                 | Step::SetRef { .. }
@@ -48,9 +49,17 @@ impl Executor<'_> {
                 | Step::Host { .. } => {}
             }
         }
+        self.amend_commits()?;
         loop {
             match self.rewrite_remaining()? {
-                Outcome::Done => return Ok(None),
+                Outcome::Done => {
+                    self.check_absorbed()?;
+                    return Ok(None);
+                }
+                // The rebase would go without what is absorbed.
+                Outcome::Conflict { rewrite, .. } if self.picker.amends() => {
+                    return Err(DeriveError::AbsorbConflicts { branch: rewrite.branch }.into());
+                }
                 Outcome::Conflict { rewrite, onto } => {
                     if let Some(paused) = self.pause(&rewrite, onto)? {
                         return Ok(Some(paused));

@@ -34,6 +34,7 @@ impl Repo {
             | Step::Commit { .. }
             | Step::Derive { .. }
             | Step::LeaveFiles { .. }
+            | Step::Fixup { .. }
             | Step::Rewrite { .. }
             | Step::SetRef { .. }
             | Step::SetMetadata { .. }

@@ -43,6 +43,13 @@ impl Executor<'_> {
             let Some(first) = remaining.first() else { return Ok(Outcome::Done) };
             let onto = self.place(&first.onto)?;
             self.made_by_git = true;
+            if self.picker.amends() {
+                // Git's own replay knows nothing of what is absorbed.
+                match self.pick_all(remaining)? {
+                    Some(conflict) => return Ok(conflict),
+                    None => continue,
+                }
+            }
             let group = self.group(&remaining, onto)?;
             let forks: BTreeSet<_> =
                 group.iter().filter(|rewrite| self.is_root(rewrite, &group)).map(|r| r.fork).collect();

@@ -16,6 +16,7 @@ pub(crate) mod refs;
 pub(crate) mod remains;
 pub(crate) mod remote;
 pub(crate) mod rewrite;
+mod staged;
 pub(crate) mod transaction;
 pub(crate) mod worktree;
 

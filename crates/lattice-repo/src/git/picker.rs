@@ -34,6 +34,8 @@ pub(crate) struct Picker {
     read: HashMap<Oid, Rc<[u8]>>,
     /// Trees that git cannot know yet.
     made: HashMap<Oid, Rc<[u8]>>,
+    /// The trees that commits are to have instead of their own.
+    amended: HashMap<Oid, Oid>,
     /// The trees of commits, whether read or made.
     tree_of: HashMap<Oid, Oid>,
 }
@@ -81,8 +83,9 @@ impl Picker {
     /// For the repository with this common directory.
     pub(crate) fn new(common_dir: &Path) -> Self {
         let hex_len = hex_len(common_dir);
-        let (commits, read, made, tree_of) = Default::default();
-        Self { pack: Pack::new(hex_len), hex_len, common_dir: common_dir.to_owned(), commits, read, made, tree_of }
+        let (commits, read, made, amended, tree_of) = Default::default();
+        let common_dir = common_dir.to_owned();
+        Self { pack: Pack::new(hex_len), hex_len, common_dir, commits, read, made, amended, tree_of }
     }
 
     /// What was made and not yet written. It has to be written before git sees any of it.
@@ -138,7 +141,8 @@ impl Picker {
             return Err(GitError::unexpected("cat-file", format!("{} has not exactly one parent", pick.commit)));
         };
         let (base, ours) = (self.tree_of(objects, parent)?, self.tree_of(objects, pick.onto)?);
-        Ok(Merge { base, ours, theirs: original.tree })
+        let theirs = self.amended.get(&pick.commit).copied().unwrap_or(original.tree);
+        Ok(Merge { base, ours, theirs })
     }
 
     /// Makes the commit in its new place, with this tree.
@@ -152,6 +156,77 @@ impl Picker {
         let made = self.pack.raw_commit(original.moved(tree, pick.onto, pick.committer));
         self.tree_of.insert(made, tree);
         Ok(made)
+    }
+
+    /// Whether some commit is to have another tree.
+    pub(crate) fn amends(&self) -> bool {
+        !self.amended.is_empty()
+    }
+
+    /// Gives a commit another content of one file wherever it is applied; `None` if it has no such file.
+    pub(crate) fn amend(
+        &mut self,
+        objects: &mut ObjectReader,
+        commit: Oid,
+        path: &str,
+        content: &[u8],
+    ) -> Result<Option<Oid>, GitError> {
+        let tree = match self.amended.get(&commit) {
+            Some(tree) => *tree,
+            None => self.commit(objects, commit)?.tree,
+        };
+        let blob = self.pack.blob(content);
+        let Some(tree) = self.with_file(objects, tree, path, blob)? else { return Ok(None) };
+        self.amended.insert(commit, tree);
+        Ok(Some(tree))
+    }
+
+    /// A tree with another blob in the place of one of its files.
+    fn with_file(
+        &mut self,
+        objects: &mut ObjectReader,
+        tree: Oid,
+        path: &str,
+        blob: Oid,
+    ) -> Result<Option<Oid>, GitError> {
+        let (name, below) = path.split_once('/').map_or((path, None), |(name, below)| (name, Some(below)));
+        let bytes = self.tree(objects, tree)?;
+        let mut content = Vec::with_capacity(bytes.len());
+        let (mut rest, mut found) = (&bytes[..], false);
+        while let Some(Some(entry)) = next_entry(&mut rest, self.hex_len / 2) {
+            if entry.name != name.as_bytes() || entry.is_folder() != below.is_some() {
+                entry.append(&mut content);
+                continue;
+            }
+            let id = match (below, entry.oid()) {
+                (None, _) => blob,
+                (Some(below), Some(folder)) => match self.with_file(objects, folder, below, blob)? {
+                    Some(folder) => folder,
+                    None => return Ok(None),
+                },
+                (Some(_), None) => return Ok(None),
+            };
+            Entry { id: id.as_bytes(), ..entry }.append(&mut content);
+            found = true;
+        }
+        Ok(found.then(|| self.keep(content)))
+    }
+
+    /// The blob at a path of a tree.
+    pub(crate) fn file(&mut self, objects: &mut ObjectReader, tree: Oid, path: &str) -> Result<Option<Oid>, GitError> {
+        let mut at = Some(tree);
+        for name in path.split('/') {
+            let Some(tree) = at else { return Ok(None) };
+            let bytes = self.tree(objects, tree)?;
+            let mut rest = &bytes[..];
+            at = None;
+            while let Some(Some(entry)) = next_entry(&mut rest, self.hex_len / 2) {
+                if entry.name == name.as_bytes() {
+                    at = entry.oid();
+                }
+            }
+        }
+        Ok(at)
     }
 
     fn commit(&mut self, objects: &mut ObjectReader, commit: Oid) -> Result<Rc<RawCommit>, GitError> {

@@ -207,7 +207,11 @@ fn story(plan: &Plan, refs: &[RefChange]) -> Vec<String> {
             Step::Switch { to: HeadValue::Detached(commit) } | Step::LeaveFiles { to: HeadValue::Detached(commit) } => {
                 format!("on {} (detached)", commit.short())
             }
+            Step::LeaveFiles { .. } if plan.command == "absorb" => continue,
             Step::LeaveFiles { to: HeadValue::Branch(branch) } => format!("on {branch}, with the changes staged"),
+            Step::Fixup { fixup } => {
+                format!("absorbed {}:{} into {}", fixup.path, fixup.here + 1, fixup.commit.short())
+            }
             Step::Push { remote, updates } => {
                 let names: Vec<_> = updates.iter().map(|update| update.branch.to_string()).collect();
                 format!("pushed {} to {remote}", names.join(", "))

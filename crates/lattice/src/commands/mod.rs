@@ -1,5 +1,6 @@
 //! The commands: for each its arguments, its help text, and what it does.
 
+pub(crate) mod absorb;
 pub(crate) mod alias;
 pub(crate) mod auth;
 pub(crate) mod change;

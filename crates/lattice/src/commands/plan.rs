@@ -134,6 +134,7 @@ fn makes_a_plan(command: &Command) -> bool {
         | Command::Modify(_)
         | Command::Restack(_)
         | Command::Move(_)
+        | Command::Absorb(_)
         | Command::Reorder(_)
         | Command::Split(_)
         | Command::Squash(_)

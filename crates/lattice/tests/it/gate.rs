@@ -23,6 +23,7 @@ fn typed(command: &str) -> Vec<&'static [&'static str]> {
         "modify" => vec![&["modify", "-m", "again"]],
         "restack" => vec![&["restack"], &["restack", "a", "--only"]],
         "move" => vec![&["move", "--source", "b", "--onto", "main"]],
+        "absorb" => vec![&["absorb"]],
         "reorder" => vec![&["reorder", "--order", "b,a"]],
         "split" => vec![&["split", "--by-commit"], &["split", "--by-file", "README"]],
         "squash" => vec![&["squash"]],

@@ -110,6 +110,10 @@ fn every_command_that_changes_something_is_registered_with_what_it_requires() {
     let lines = lines.into_iter().chain(hosted);
     let planned = |line: &str| lattice(&repo).args(line.split(' ')).arg("--dry-run").json()["plan"]["command"].clone();
     let mut planned: Vec<_> = lines.map(|line| (planned(line), line)).collect();
+    let staged = sample();
+    staged.write("b.txt", "another first line\nb 2\n");
+    staged.git(&["add", "b.txt"]);
+    planned.push((lattice(&staged).args(["absorb", "--dry-run"]).json()["plan"]["command"].clone(), "absorb"));
     let bare = TestRepo::new();
     bare.git(&["branch", "other"]);
     planned.push((
