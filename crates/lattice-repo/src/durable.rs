@@ -140,7 +140,7 @@ pub(crate) fn sync_file(path: &Path) -> io::Result<()> {
     }
 }
 
-fn temporary(path: &Path) -> std::path::PathBuf {
+pub(crate) fn temporary(path: &Path) -> std::path::PathBuf {
     let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     path.with_file_name(format!(".{name}.{}.tmp", std::process::id()))
 }

@@ -8,6 +8,7 @@ mod git;
 mod ledger;
 mod lock;
 mod read;
+mod reader;
 mod remote;
 mod scan;
 mod verify;
@@ -23,10 +24,12 @@ pub use execute::{Aborted, DeriveError, ExecuteError, Executed, OperationRequest
 pub use format::{ConfigEditError, edit_setting, list_settings, read_setting, user_settings};
 pub use git::display::{CommitLine, DiffShape};
 pub use git::error::GitError;
+pub use git::listing::{Beginning, Change, ChangedFile, CommitPaths, DiffRange, LoggedCommit, WorkFile};
 pub use git::process::{GitProgram, INSIDE_OPERATION};
 pub use ledger::LedgerEntry;
 pub use lock::{Lock, LockError, LockHolder};
 pub use read::Kept;
+pub use reader::{Reader, file_beginning, publish_cache_file, read_own_file, write_own_file};
 pub use remote::{Credential, Remote, RemoteUrl};
 pub use scan::{ReadWorkingCopy, ScanError, ScanRequest};
 

@@ -25,6 +25,8 @@ pub(crate) struct App {
     pub(crate) noise: Noise,
     /// What `plan` and `apply` make of the command they carry.
     pub(crate) mode: Option<Mode>,
+    /// Whether each stage is told on stderr.
+    pub(crate) debug: bool,
     variables: Vec<(OsString, OsString)>,
     trace: Trace,
 }
@@ -79,6 +81,7 @@ impl App {
             format: if global.json { Format::Json } else { Format::Human },
             noise: if global.quiet { Noise::Quiet } else { Noise::Normal },
             mode: None,
+            debug: global.debug,
             variables,
             trace: Trace(if global.debug { crate::output::trace } else { |_, _| {} }),
         })
@@ -93,10 +96,8 @@ impl App {
 
     /// Opens the repository that the program was started in.
     pub(crate) fn engine(&self) -> Result<Engine, EngineError> {
-        let program = self.variable("LATTICE_GIT").filter(|path| !path.is_empty()).unwrap_or_else(|| "git".to_owned());
-        let program = self.which(Path::new(&program));
         let environment = Environment {
-            git: GitProgram { program, environment: self.variables.clone() },
+            git: self.git_program(),
             now: self.now.clone(),
             seed: self.seed(),
             user_settings: self.user_settings(),
@@ -130,6 +131,30 @@ impl App {
     /// Waits a moment before looking again.
     pub(crate) fn pause(&self) {
         std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+
+    /// The git to run, and the environment to run it in.
+    pub(crate) fn git_program(&self) -> GitProgram {
+        let program = self.variable("LATTICE_GIT").filter(|path| !path.is_empty()).unwrap_or_else(|| "git".to_owned());
+        GitProgram { program: self.which(Path::new(&program)), environment: self.variables.clone() }
+    }
+
+    /// Where what can be computed again is kept for folders without a repository.
+    pub(crate) fn user_cache_dir(&self) -> Option<PathBuf> {
+        let base = self.variable("XDG_CACHE_HOME").filter(|path| !path.is_empty()).map(PathBuf::from);
+        base.or_else(|| Some(PathBuf::from(self.variable("HOME").filter(|home| !home.is_empty())?).join(".cache")))
+    }
+
+    /// A path as it was typed here, as a path from the root of the workspace.
+    pub(crate) fn in_repository(&self, path: &str, root: &Path) -> String {
+        let here = std::fs::canonicalize(&self.directory).unwrap_or_else(|_| self.directory.clone());
+        let below = here.strip_prefix(root).unwrap_or(Path::new(""));
+        if Path::new(path).is_absolute() { path.to_owned() } else { below.join(path).to_string_lossy().into_owned() }
+    }
+
+    /// What makes ids of this run differ from those of others.
+    pub(crate) fn seed_and_time(&self) -> String {
+        format!("{}\0{}", self.seed(), self.now)
     }
 
     /// What is known of the user's tokens.

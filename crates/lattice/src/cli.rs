@@ -120,6 +120,7 @@ pub(crate) enum Command {
     Verify(commands::verify::Arguments),
     Plan(commands::plan::PlanArguments),
     Apply(commands::plan::ApplyArguments),
+    Context(commands::context::Arguments),
     Config(commands::config::Arguments),
     Explain(commands::explain::Arguments),
     Run(commands::run::Arguments),

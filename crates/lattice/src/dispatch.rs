@@ -155,6 +155,7 @@ pub(crate) fn dispatch(app: &App, command: Command) -> Result<Reply, Failure> {
         Command::Verify(arguments) => commands::verify::run(app, &arguments),
         Command::Plan(arguments) => commands::plan::run_plan(app, &arguments),
         Command::Apply(arguments) => commands::plan::run_apply(app, &arguments),
+        Command::Context(arguments) => commands::context::run(app, &arguments),
         Command::Config(arguments) => commands::config::run(app, &arguments),
         Command::Explain(arguments) => commands::explain::run(app, &arguments),
         Command::Run(arguments) => commands::run::run(app, &arguments),

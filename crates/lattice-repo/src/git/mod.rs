@@ -7,6 +7,7 @@ pub(crate) mod error;
 mod files;
 pub(crate) mod history;
 pub(crate) mod hooks;
+pub(crate) mod listing;
 pub(crate) mod objects;
 pub(crate) mod pack;
 pub(crate) mod picker;

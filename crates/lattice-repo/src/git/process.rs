@@ -272,6 +272,11 @@ impl Call<'_> {
         Ok(Conversation { child, command: self.command, stderr: Some(thread::spawn(move || read_all(stderr))) })
     }
 
+    /// The subcommand, for messages.
+    pub(super) fn command_name(&self) -> &'static str {
+        self.command
+    }
+
     fn start_error(&self, source: std::io::Error) -> GitError {
         if source.kind() == std::io::ErrorKind::NotFound && !self.git.program.exists() {
             return GitError::NotInstalled(self.git.program.clone());

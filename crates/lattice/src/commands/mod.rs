@@ -6,6 +6,7 @@ pub(crate) mod auth;
 pub(crate) mod change;
 pub(crate) mod checkout;
 pub(crate) mod config;
+pub(crate) mod context;
 pub(crate) mod create;
 pub(crate) mod demo;
 pub(crate) mod doctor;

@@ -180,6 +180,7 @@ fn makes_a_plan(command: &Command) -> bool {
         | Command::Resume(_)
         | Command::Sprite(_)
         | Command::Emit(_)
+        | Command::Context(_)
         | Command::Completion(_)
         | Command::Man(_)
         | Command::Schema(_)

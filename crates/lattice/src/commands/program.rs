@@ -17,6 +17,7 @@ use crate::output::documents::{
 use crate::output::{Document, Reply};
 
 use super::auth::AuthDocument;
+use super::context::{PackDocument, RESULTS, ResultDocument};
 use super::demo::DemoDocument;
 use super::hosted::HostedDocument;
 use super::issue::IssuesDocument;
@@ -64,7 +65,8 @@ struct SchemaDocument {
 
 pub(crate) fn version() -> Reply {
     let formats = BTreeMap::from([("branch-metadata", 1), ("event", 1), ("journal", 1), ("op-state", 1), ("plan", 1)]);
-    let document = VersionDocument { version: env!("CARGO_PKG_VERSION"), formats };
+    let context_protocol = lattice_context::task::PROTOCOL_VERSION;
+    let document = VersionDocument { version: env!("CARGO_PKG_VERSION"), formats, context_protocol };
     Reply::new(document, format!("lattice {}\n", env!("CARGO_PKG_VERSION")))
 }
 
@@ -151,6 +153,10 @@ fn schemas() -> BTreeMap<&'static str, serde_json::Value> {
     add::<SpriteEventsDocument>(&mut schemas);
     add::<SpriteArtifactsDocument>(&mut schemas);
     add::<SpriteIngestDocument>(&mut schemas);
+    add::<PackDocument>(&mut schemas);
+    for command in RESULTS {
+        schemas.insert(command, envelope(command, schema_for!(ResultDocument)));
+    }
     for command in ["completion", "man"] {
         schemas.insert(command, envelope(command, schema_for!(TextDocument)));
     }

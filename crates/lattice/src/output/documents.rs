@@ -383,6 +383,8 @@ pub(crate) struct TextDocument {
 pub(crate) struct VersionDocument {
     pub(crate) version: &'static str,
     pub(crate) formats: BTreeMap<&'static str, u32>,
+    /// The version of the context protocol that envelopes follow.
+    pub(crate) context_protocol: &'static str,
 }
 
 impl Document for VersionDocument {

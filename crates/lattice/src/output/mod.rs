@@ -5,7 +5,7 @@ pub(crate) mod graph;
 pub(crate) mod issues;
 
 use std::borrow::Cow;
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use schemars::JsonSchema;
@@ -81,6 +81,8 @@ enum TextKind {
     Story,
     /// The command has said everything already.
     Said,
+    /// Data for other programs, byte for byte unless a person would see it.
+    Exact,
 }
 
 /// What a command has to say.
@@ -139,6 +141,13 @@ impl Reply {
         self
     }
 
+    /// States that the text is for other programs: it is changed only where a terminal shows it.
+    #[must_use]
+    pub(crate) fn exact(mut self) -> Self {
+        self.kind = TextKind::Exact;
+        self
+    }
+
     /// Adds to the text.
     #[must_use]
     pub(crate) fn with_text_below(mut self, text: &str) -> Self {
@@ -184,8 +193,10 @@ pub(crate) fn show(app: &App, result: Result<Reply, Failure>) -> Code {
             reply.code
         }
         (Ok(reply), Format::Human) => {
-            if reply.kind == TextKind::Data || app.noise == Noise::Normal {
-                out(&visible(&reply.text));
+            match (reply.kind, app.noise) {
+                (TextKind::Exact, _) if !std::io::stdout().is_terminal() => out(&reply.text),
+                (TextKind::Said, _) | (TextKind::Story, Noise::Quiet) => {}
+                (TextKind::Data | TextKind::Exact, _) | (TextKind::Story, Noise::Normal) => out(&visible(&reply.text)),
             }
             if app.noise == Noise::Normal {
                 reply.notes.iter().for_each(|note| err(&format!("{note}\n")));
@@ -288,6 +299,15 @@ fn visible(text: &str) -> Cow<'_, str> {
 /// A line of the trace that `--debug` asks for.
 pub(crate) fn trace(stage: &str, detail: &str) {
     err(&format!("debug: {stage}: {detail}\n"));
+}
+
+/// An event of the context pipeline as one line of JSON.
+pub(crate) fn log_event(event: &str, mut fields: Value) {
+    if let Value::Object(fields) = &mut fields {
+        fields.insert("event".to_owned(), json!(event));
+        fields.insert("level".to_owned(), json!("debug"));
+    }
+    err(&format!("{fields}\n"));
 }
 
 /// Something that takes time, for people who wait.

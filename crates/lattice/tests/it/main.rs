@@ -5,6 +5,7 @@
 mod absorb;
 mod config;
 mod conflict;
+mod context;
 mod create;
 mod divergence;
 mod doctor;

@@ -1,0 +1,104 @@
+//! Fits context into a budget: the best chunks whole, code that does not fit without its bodies.
+
+pub mod fill;
+pub mod outline;
+pub mod split;
+
+use serde_json::{Value, json};
+
+use crate::chunk::{CompressedContext, ContextChunk, Decision, Fidelity, ScoredChunk, Verdict};
+use crate::language::language_named;
+use crate::tokens::TokenCounter;
+use fill::{Fill, Pricing};
+use outline::{Elision, Rendered};
+
+/// Sorts by score and includes what fits; code that does not fit is truncated by its structure; the rest is skipped.
+///
+/// Room is given to critical chunks first. The result never has more tokens than the budget.
+pub fn compress(chunks: Vec<ScoredChunk>, budget: usize, counter: &dyn TokenCounter) -> CompressedContext {
+    let mut fill = Fill::new(chunks, counter, Pricing::Content, counter.most_units(budget));
+    fill.first_pass();
+    fill.finish(budget)
+}
+
+/// A chunk without the bodies of its code; none if that would save nothing.
+pub fn truncate(chunk: &ContextChunk, counter: &dyn TokenCounter) -> Option<ContextChunk> {
+    let language = language_named(chunk.language()?)?;
+    let structure = outline::outline(language, &chunk.content)?;
+    let rendered = outline::without_bodies(language, &chunk.content, &structure, |_| false);
+    let shown = abridged(chunk, rendered, Fidelity::Outline, counter);
+    (shown.tokens < chunk.tokens).then_some(shown)
+}
+
+/// The chunk with other content, a note on what is missing, and how to get it.
+fn abridged(chunk: &ContextChunk, rendered: Rendered, fidelity: Fidelity, counter: &dyn TokenCounter) -> ContextChunk {
+    let first_line = chunk.metadata.get("first_line").and_then(Value::as_u64).unwrap_or(1);
+    let offset = usize::try_from(first_line).unwrap_or(1) - 1;
+    let cut: usize = rendered.elisions.iter().map(|elision| elision.last + 1 - elision.first).sum();
+    let lines = chunk.content.lines().count();
+    let handle = handle_base(chunk);
+    let note = note(&rendered.elisions, cut, lines, handle.as_deref());
+    let comment = chunk.language().and_then(language_named).map_or(note.clone(), |language| language.comment(&note));
+    let mut content = rendered.content;
+    if !content.is_empty() && !content.ends_with('\n') {
+        content.push('\n');
+    }
+    content.push_str(&comment);
+    content.push('\n');
+    let elision = |elision: &Elision| {
+        let (first, last) = (elision.first + offset, elision.last + offset);
+        let handle = handle.as_ref().map(|base| format!("{base}:{first}-{last}"));
+        json!({ "name": elision.name, "first": first, "last": last, "handle": handle })
+    };
+    let mut shown = chunk.clone();
+    shown.tokens = counter.count(&content);
+    shown.content = content;
+    shown.metadata.insert("truncated".to_owned(), json!(true));
+    shown.metadata.insert("fidelity".to_owned(), json!(fidelity.as_str()));
+    shown.metadata.insert("original_tokens".to_owned(), json!(chunk.tokens));
+    shown.metadata.insert("original_lines".to_owned(), json!(lines));
+    shown.metadata.insert("elisions".to_owned(), rendered.elisions.iter().map(elision).collect());
+    shown
+}
+
+fn note(elisions: &[Elision], cut: usize, lines: usize, handle: Option<&str>) -> String {
+    let bodies = elisions.iter().filter(|elision| !elision.name.is_empty()).count();
+    let what = match (bodies, elisions.len()) {
+        (0, gaps) => format!("{gaps} parts"),
+        (bodies, _) => format!("{bodies} bodies"),
+    };
+    match handle {
+        Some(handle) => {
+            format!(
+                "truncated: {what}, {cut} of {lines} lines left out; lattice context expand {handle}:FIRST-LAST|NAME"
+            )
+        }
+        None => format!("truncated: {what}, {cut} of {lines} lines left out"),
+    }
+}
+
+/// File and blob of a chunk, the beginning of every handle into it.
+fn handle_base(chunk: &ContextChunk) -> Option<String> {
+    let blob = chunk.metadata.get("blob")?.as_str()?;
+    Some(format!("{}@{}", chunk.path(), blob.get(..10)?))
+}
+
+/// What is said about a chunk.
+fn decision(
+    rank: usize,
+    scored: &ScoredChunk,
+    shown: Option<&ContextChunk>,
+    said: (Verdict, Fidelity, String),
+) -> Decision {
+    let (verdict, fidelity, reason) = said;
+    Decision {
+        source: scored.chunk.source.clone(),
+        rank,
+        parts: scored.parts,
+        verdict,
+        fidelity,
+        tokens: shown.map_or(0, |shown| shown.tokens),
+        original_tokens: scored.chunk.tokens,
+        reason,
+    }
+}

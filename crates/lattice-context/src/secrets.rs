@@ -1,0 +1,177 @@
+//! Text that looks like a secret: found by place and kind, never shown.
+
+use std::ops::Range;
+
+use serde::{Deserialize, Serialize};
+
+/// Where a secret seems to be. Its value is nowhere in here.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Finding {
+    /// Counted from 1.
+    pub line: usize,
+    pub kind: SecretKind,
+    #[serde(skip)]
+    span: Range<usize>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SecretKind {
+    PrivateKey,
+    AccessToken,
+    JsonWebToken,
+    PasswordInUrl,
+    AssignedSecret,
+}
+
+impl SecretKind {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::PrivateKey => "private key",
+            Self::AccessToken => "access token",
+            Self::JsonWebToken => "JSON web token",
+            Self::PasswordInUrl => "password in a URL",
+            Self::AssignedSecret => "assigned secret",
+        }
+    }
+}
+
+/// How a token of a service begins, and how many characters follow at least.
+const TOKENS: &[(&str, usize)] = &[
+    ("ghp_", 30),
+    ("gho_", 30),
+    ("ghu_", 30),
+    ("ghs_", 30),
+    ("ghr_", 30),
+    ("github_pat_", 30),
+    ("glpat-", 16),
+    ("sk-", 20),
+    ("sk_live_", 16),
+    ("rk_live_", 16),
+    ("xoxb-", 16),
+    ("xoxp-", 16),
+    ("xoxa-", 16),
+    ("AKIA", 16),
+    ("ASIA", 16),
+    ("AIza", 30),
+    ("npm_", 30),
+    ("pypi-", 30),
+    ("hf_", 30),
+    ("dop_v1_", 30),
+    ("shpat_", 24),
+];
+
+/// Names whose values are secrets.
+const NAMES: &[&str] =
+    &["password", "passwd", "secret", "api_key", "apikey", "access_key", "auth_token", "access_token", "private_key"];
+
+/// What is written where a value will be, and is none.
+const PLACEHOLDERS: &[&str] = &["example", "changeme", "placeholder", "your", "xxx", "dummy", "test", "none", "null"];
+
+/// Longer lines are data; only their beginning is looked at.
+const LINE_LIMIT: usize = 16 << 10;
+
+/// All places of a text that look like secrets, in order.
+pub fn find(text: &str) -> Vec<Finding> {
+    let mut found = Vec::new();
+    let mut offset = 0;
+    let mut in_key = false;
+    for (number, line) in text.split_inclusive('\n').enumerate() {
+        let head = crate::text::at_most(line, LINE_LIMIT);
+        let mut add = |kind, span: Range<usize>| {
+            found.push(Finding { line: number + 1, kind, span: offset + span.start..offset + span.end });
+        };
+        if head.contains("-----BEGIN ") && head.contains("PRIVATE KEY") {
+            in_key = true;
+        }
+        if in_key {
+            add(SecretKind::PrivateKey, 0..line.trim_end().len());
+            in_key = !head.contains("-----END ");
+        } else {
+            in_line(head).into_iter().for_each(|(kind, span)| add(kind, span));
+        }
+        offset += line.len();
+    }
+    found
+}
+
+/// The text with every finding masked; line breaks stay.
+pub fn redact(text: &str) -> String {
+    let mut redacted = String::with_capacity(text.len());
+    let mut at = 0;
+    for finding in find(text) {
+        if finding.span.start < at {
+            continue;
+        }
+        redacted.push_str(&text[at..finding.span.start]);
+        redacted.push_str(&format!("[redacted {}]", finding.kind.as_str()));
+        at = finding.span.end;
+    }
+    redacted.push_str(&text[at..]);
+    redacted
+}
+
+/// One line per finding: place and kind.
+pub fn warnings(path: &str, text: &str) -> Vec<String> {
+    let mut said: Vec<(usize, SecretKind)> = find(text).into_iter().map(|found| (found.line, found.kind)).collect();
+    // A key of thirty lines is one secret.
+    said.dedup_by(|next, first| next.1 == SecretKind::PrivateKey && first.1 == SecretKind::PrivateKey);
+    said.dedup();
+    said.into_iter().map(|(line, kind)| format!("{path}:{line} looks like a secret ({})", kind.as_str())).collect()
+}
+
+fn in_line(line: &str) -> Vec<(SecretKind, Range<usize>)> {
+    let mut found = Vec::new();
+    for (prefix, least) in TOKENS {
+        for (at, _) in line.match_indices(prefix) {
+            if line[..at].ends_with(|c: char| c.is_ascii_alphanumeric() || c == '_') {
+                continue;
+            }
+            let length = run(&line[at + prefix.len()..], |c| c.is_ascii_alphanumeric() || c == '_' || c == '-');
+            if length >= *least {
+                found.push((SecretKind::AccessToken, at..at + prefix.len() + length));
+            }
+        }
+    }
+    for (at, _) in line.match_indices("eyJ") {
+        let length = run(&line[at..], |c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.'));
+        if line[at..at + length].split('.').filter(|part| part.len() >= 8).count() == 3 {
+            found.push((SecretKind::JsonWebToken, at..at + length));
+        }
+    }
+    found.extend(url_password(line));
+    found.extend(assignment(line));
+    found.sort_by_key(|(_, span)| (span.start, span.end));
+    found.dedup_by(|next, first| next.1.start < first.1.end);
+    found
+}
+
+fn url_password(line: &str) -> Option<(SecretKind, Range<usize>)> {
+    let start = line.find("://")? + 3;
+    let host = run(&line[start..], |c| !c.is_whitespace() && !matches!(c, '/' | '"' | '\'' | '`' | '>'));
+    let (user, _) = line[start..start + host].rsplit_once('@')?;
+    let (name, password) = user.split_once(':')?;
+    let is_variable = password.starts_with(['$', '{', '<', '%']) || password.is_empty();
+    let from = start + name.len() + 1;
+    (!is_variable).then_some((SecretKind::PasswordInUrl, from..from + password.len()))
+}
+
+fn assignment(line: &str) -> Option<(SecretKind, Range<usize>)> {
+    let lower = line.to_ascii_lowercase();
+    let name = NAMES.iter().find_map(|name| lower.find(name).map(|at| at + name.len()))?;
+    let rest = &line[name..];
+    let sign = rest.find(['=', ':']).filter(|at| *at <= 3)?;
+    let value_at = name + sign + 1;
+    let value = line[value_at..].trim_start_matches([' ', ':', '=']);
+    let quote = value.chars().next().filter(|c| matches!(c, '"' | '\'' | '`'))?;
+    let start = line.len() - value.len() + 1;
+    let end = line[start..].find(quote)? + start;
+    let value = &line[start..end];
+    let plain = value.to_ascii_lowercase();
+    let is_placeholder = PLACEHOLDERS.iter().any(|word| plain.contains(word)) || value.contains(['$', '{', '<', ' ']);
+    (value.len() >= 8 && !is_placeholder).then_some((SecretKind::AssignedSecret, start..end))
+}
+
+fn run(text: &str, fits: impl Fn(char) -> bool) -> usize {
+    text.find(|c: char| !fits(c)).unwrap_or(text.len())
+}
