@@ -1,11 +1,13 @@
 //! Where a sprite lives on the host.
 //!
-//!     base/<commit>/        a checkout that all sprites from this commit share, never written again
-//!     <sprite>/upper/       what the sprite changed in its workspace
-//!     <sprite>/home/        the same for its home
-//!     <sprite>/mail/        becomes /workspace/.lattice
-//!     <sprite>/packs/       checkpoints
-//!     <sprite>/log          what the agent printed, masked
+//! ```text
+//! base/<commit>/        a checkout that all sprites from this commit share, never written again
+//! <sprite>/upper/       what the sprite changed in its workspace
+//! <sprite>/home/        the same for its home
+//! <sprite>/mail/        becomes /workspace/.lattice
+//! <sprite>/packs/       checkpoints
+//! <sprite>/log          what the agent printed, masked
+//! ```
 
 use std::fs;
 use std::io;
