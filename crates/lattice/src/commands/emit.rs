@@ -82,7 +82,7 @@ enum EventArguments {
         /// What `lattice checkpoint` printed
         #[arg(long, required_unless_present = "json")]
         checkpoint: Option<String>,
-        /// An input that you need: string, integer, boolean, map or array<T>
+        /// An input that you need: string, integer, boolean, map or `array<T>`
         #[arg(long = "expect", value_name = "K=TYPE", value_parser = pair)]
         expected: Vec<(String, String)>,
     },
