@@ -35,7 +35,8 @@ use crate::gate::Command;
 /// A command as the registry lists it: its name and what it requires.
 pub type Registered = (&'static str, &'static [Capability]);
 
-/// Every command that changes the repository.
+/// Every command that changes the repository, by the name that users type. What `run` does in the repository, and
+/// fetching, are operations of their own that pass the same gate.
 pub const REGISTRY: &[Registered] = &[
     (init::Init::NAME, init::Init::REQUIRES),
     (init::Reset::NAME, init::Reset::REQUIRES),
@@ -60,9 +61,6 @@ pub const REGISTRY: &[Registered] = &[
     (config::SetTrunk::NAME, config::SetTrunk::REQUIRES),
     (config::WriteSettings::NAME, config::WriteSettings::REQUIRES),
     (undo::Undo::NAME, undo::Undo::REQUIRES),
-    (sprite::KeepBase::NAME, sprite::KeepBase::REQUIRES),
-    (sprite::Import::NAME, sprite::Import::REQUIRES),
-    (sprite::ReleaseBase::NAME, sprite::ReleaseBase::REQUIRES),
     (submit::Submit::NAME, submit::Submit::REQUIRES),
     (sync::Sync::NAME, sync::Sync::REQUIRES),
     (get::Get::NAME, get::Get::REQUIRES),
