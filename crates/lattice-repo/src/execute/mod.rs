@@ -183,17 +183,17 @@ impl<'a> Executor<'a> {
             return Ok(());
         }
         let (journal, marker) = (self.journal_file(), self.marker_file(OpPhase::Executing));
-        // The files wait for the disk; looking at the worktree changes nothing and need not wait for them.
-        let (written, worktree) = thread::scope(|scope| {
+        let rewrites = self.journal.plan.steps.iter().any(|step| matches!(step, Step::Rewrite { .. }));
+        // The files wait for the disk; who commits can be asked meanwhile. Nothing may make objects before the marker
+        // is there: after a power cut it is what has their remains cleared away.
+        let written = thread::scope(|scope| {
             let writing = scope.spawn(move || journal.write().and_then(|()| marker.write()));
-            let worktree = self.read_worktree();
-            let rewrites = self.journal.plan.steps.iter().any(|step| matches!(step, Step::Rewrite { .. }));
             // If git knows no committer, it says so where one is needed.
             self.committer = rewrites.then(|| self.git.committer().ok()).flatten();
-            (writing.join().expect("bug: writing does not panic"), worktree)
+            writing.join().expect("bug: writing does not panic")
         });
         written?;
-        self.journal.worktree = worktree?;
+        self.journal.worktree = self.read_worktree()?;
         Ok(())
     }
 
