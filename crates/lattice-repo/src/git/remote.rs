@@ -155,19 +155,6 @@ impl Git {
         Ok(files.into_values().collect())
     }
 
-    /// The tree that merging two commits gives, `None` on a conflict.
-    pub(crate) fn merged_tree(&self, ours: Oid, theirs: Oid) -> Result<Option<Oid>, GitError> {
-        const COMMAND: &str = "merge-tree";
-        let arguments = ["--write-tree", "--no-messages", "--name-only"];
-        let finished = self.call(COMMAND).args(arguments).args([ours.to_string(), theirs.to_string()]).finish()?;
-        if finished.code == 1 {
-            return Ok(None);
-        }
-        let stdout = finished.check(COMMAND)?;
-        let line = stdout.split(|byte| *byte == b'\n').next().unwrap_or_default();
-        Oid::from_hex(line).map(Some).ok_or_else(|| GitError::unexpected(COMMAND, "no tree"))
-    }
-
     /// A commit with the user as its author.
     pub(crate) fn plain_commit(&self, tree: Oid, parents: Vec<Oid>, message: &str) -> Result<Oid, GitError> {
         let message = format!("{}\n", message.trim_end()).into_bytes();

@@ -79,7 +79,6 @@ impl Git {
 
     /// The three-way merge of trees, `None` on a conflict.
     pub(crate) fn merge_trees(&self, base: Oid, ours: Oid, theirs: Oid) -> Result<Option<Oid>, GitError> {
-        const COMMAND: &str = "merge-tree";
         if ours == base {
             return Ok(Some(theirs));
         }
@@ -89,6 +88,12 @@ impl Git {
         // Git 2.39 finds the base itself, from history; so each tree becomes a commit of its own.
         let base = self.scaffold(base, None)?;
         let (ours, theirs) = (self.scaffold(ours, Some(base))?, self.scaffold(theirs, Some(base))?);
+        self.merged_tree(ours, theirs)
+    }
+
+    /// The tree that merging two commits gives, `None` on a conflict.
+    pub(crate) fn merged_tree(&self, ours: Oid, theirs: Oid) -> Result<Option<Oid>, GitError> {
+        const COMMAND: &str = "merge-tree";
         let arguments = ["--write-tree", "--no-messages", "--name-only"];
         let finished = self.call(COMMAND).args(arguments).args([ours.to_string(), theirs.to_string()]).finish()?;
         if finished.code == 1 {
