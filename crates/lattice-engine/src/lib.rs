@@ -32,7 +32,7 @@ pub use lattice_repo::{
 pub use lifecycle::{Mode, Outcome};
 pub use operations::{Operation, OperationState, Pick};
 pub use read::{Depth, Verification};
-pub use sprite::{ImportRequest, Landed};
+pub use sprite::{ImportOutcome, ImportRequest, Landed};
 
 /// What the program knows of the world outside the repository.
 #[derive(Debug, Clone)]

@@ -46,6 +46,16 @@ impl Engine {
         }
     }
 
+    /// The branch that a tracked one stands on.
+    pub fn parent_of(&self, branch: &BranchName) -> Result<Option<BranchName>, EngineError> {
+        let snapshot = self.scan(ReadWorkingCopy::No)?;
+        Ok(snapshot.metadata_of(branch).map(|(metadata, _)| metadata.parent.name().clone()))
+    }
+
+    pub fn tip(&self, branch: &BranchName) -> Result<Option<Oid>, EngineError> {
+        Ok(self.scan(ReadWorkingCopy::No)?.tip(branch))
+    }
+
     /// The commit that a user's text names.
     pub fn find_commit(&self, name: &str) -> Option<Oid> {
         self.repo.find_commit(name).ok().flatten()

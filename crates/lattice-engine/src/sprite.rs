@@ -35,6 +35,16 @@ pub struct Landed {
     pub parent: BranchName,
 }
 
+/// What landing led to.
+#[derive(Debug)]
+pub struct ImportOutcome {
+    pub outcome: Outcome,
+    /// Branches that moved.
+    pub landed: Vec<Landed>,
+    /// Every branch of the sprite by its name there, with its name here.
+    pub names: Vec<(String, BranchName)>,
+}
+
 impl Engine {
     /// Keeps the commit that a sprite starts from until the sprite is destroyed.
     pub fn keep_base(&self, sprite: &str, commit: Oid) -> Result<Outcome, EngineError> {
@@ -62,15 +72,16 @@ impl Engine {
     }
 
     /// Lands the branches of a sprite as tracked branches. What could not be landed is said.
-    pub fn import(&self, request: &ImportRequest) -> Result<(Outcome, Vec<Landed>), EngineError> {
-        let mut landed = Vec::new();
+    pub fn import(&self, request: &ImportRequest) -> Result<ImportOutcome, EngineError> {
+        let (mut landed, mut names) = (Vec::new(), Vec::new());
         let outcome = self.run(&Mode::Execute, ReadWorkingCopy::No, |engine, snapshot| {
-            let branches = engine.imported(snapshot, request)?;
+            names = named(snapshot, request)?;
+            let branches = engine.imported(snapshot, request, &names)?;
             let tell = |one: &Imported| Landed { branch: one.branch.clone(), tip: one.tip, parent: one.parent.clone() };
             landed = branches.iter().map(tell).collect();
             Ok(Import { branches })
         })?;
-        Ok((outcome, landed))
+        Ok(ImportOutcome { outcome, landed, names })
     }
 
     fn is_below(&self, one: Oid, other: Oid) -> Result<bool, lattice_repo::GitError> {
@@ -93,13 +104,16 @@ impl Engine {
     }
 
     /// Which branches there are to land, under which names and on what.
-    fn imported(&self, snapshot: &Snapshot, request: &ImportRequest) -> Result<Vec<Imported>, Refusal> {
+    fn imported(
+        &self,
+        snapshot: &Snapshot,
+        request: &ImportRequest,
+        names: &[(String, BranchName)],
+    ) -> Result<Vec<Imported>, Refusal> {
         let failed = |error: lattice_repo::GitError| Refusal::new("git-failed", error.to_string());
-        let new: Vec<_> = request.refs.iter().filter(|(_, tip)| *tip != request.base).collect();
-        let mut named = Vec::new();
-        for (name, tip) in &new {
-            named.push((landing_name(snapshot, request, name)?, *tip));
-        }
+        let tip_of = |inside: &String| request.refs.iter().find(|(name, _)| name == inside).map(|(_, tip)| *tip);
+        let named: Vec<_> =
+            names.iter().filter_map(|(inside, branch)| Some((branch.clone(), tip_of(inside)?))).collect();
         let mut branches = Vec::new();
         for (branch, tip) in &named {
             let mut below = Vec::new();
@@ -146,12 +160,19 @@ impl Engine {
     }
 }
 
+/// The names that branches get which the sprite made or moved.
+fn named(snapshot: &Snapshot, request: &ImportRequest) -> Result<Vec<(String, BranchName)>, Refusal> {
+    let new = request.refs.iter().filter(|(_, tip)| *tip != request.base);
+    new.map(|(name, _)| Ok((name.clone(), landing_name(snapshot, request, name)?))).collect()
+}
+
 /// The sprite's own name for a branch if that is free or its own, else one below its own.
 fn landing_name(snapshot: &Snapshot, request: &ImportRequest, name: &str) -> Result<BranchName, Refusal> {
     let own = format!("{}/", request.branch);
     let wanted = BranchName::new(name).ok();
-    let free =
-        |name: &BranchName| *name == request.branch || name.as_str().starts_with(&own) || snapshot.tip(name).is_none();
+    let landed = |name: &BranchName| request.landed.iter().any(|(known, _)| known == name.as_str());
+    let is_own = |name: &BranchName| *name == request.branch || name.as_str().starts_with(&own) || landed(name);
+    let free = |name: &BranchName| is_own(name) || snapshot.tip(name).is_none();
     match wanted.filter(free) {
         Some(name) => Ok(name),
         None => BranchName::new(format!("sprite-{}/{name}", request.sprite))

@@ -6,6 +6,10 @@ use toml_edit::{DocumentMut, Item, Table, Value};
 
 use crate::name::BranchName;
 
+mod sprites;
+
+pub use sprites::{CredentialSource, Policy, SpriteSettings};
+
 /// Every option, after the repository's file has overridden the user's.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
@@ -17,6 +21,7 @@ pub struct Settings {
     pub keep_days: u64,
     pub explain: ExplainSettings,
     pub forge: ForgeSettings,
+    pub sprites: SpriteSettings,
     pub aliases: BTreeMap<String, String>,
 }
 
@@ -80,6 +85,7 @@ impl Default for Settings {
             keep_days: 90,
             explain: ExplainSettings { command: Vec::new(), timeout_ms: 10_000, include_diffs: false },
             forge: ForgeSettings::default(),
+            sprites: SpriteSettings::default(),
             aliases: BTreeMap::new(),
         }
     }
@@ -120,6 +126,13 @@ pub const OPTIONS: &[KnownOption] = &[
     KnownOption { key: "github.web_url", kind: OptionKind::Text, help: "where GitHub is, for people" },
     KnownOption { key: "github.api_url", kind: OptionKind::Text, help: "where GitHub is, for programs" },
     KnownOption { key: "github.client_id", kind: OptionKind::Text, help: "client id of the GitHub App" },
+    KnownOption { key: "actions.open_pr", kind: OptionKind::Text, help: "OPEN_PR of agents: allow, ask, deny" },
+    KnownOption { key: "actions.push_to_branch", kind: OptionKind::Text, help: "PUSH_TO_BRANCH of agents: the same" },
+    KnownOption { key: "actions.post_comment", kind: OptionKind::Text, help: "POST_COMMENT of agents: the same" },
+    KnownOption { key: "actions.label_issue", kind: OptionKind::Text, help: "LABEL_ISSUE of agents: the same" },
+    KnownOption { key: "actions.notify_user", kind: OptionKind::Text, help: "NOTIFY_USER of agents: the same" },
+    KnownOption { key: "actions.fetch_credential", kind: OptionKind::Text, help: "FETCH_CREDENTIAL: the same" },
+    KnownOption { key: "notify.command", kind: OptionKind::TextList, help: "program that gets what agents tell you" },
     KnownOption { key: "github.app", kind: OptionKind::Text, help: "name of the GitHub App in URLs" },
 ];
 

@@ -1,6 +1,8 @@
 //! Sprites: what an agent says, where it is kept, and how an agent is run, paused and acted for.
 
 #[cfg(target_os = "linux")]
+pub mod action;
+#[cfg(target_os = "linux")]
 pub mod checkpoint;
 pub mod emit;
 pub mod ingest;

@@ -7,6 +7,7 @@ use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
+use crate::action::HostValues;
 use crate::sandbox;
 
 /// A launcher that was started, with the way to it.
@@ -37,6 +38,22 @@ pub(crate) fn become_command(words: &[String], environment: &[(String, String)])
     };
     let environment = environment.iter().map(|(name, value)| (name, value));
     Command::new(program).args(arguments).env_clear().envs(environment).exec()
+}
+
+/// Asks a program of the user's, and gives what it printed.
+#[expect(clippy::disallowed_methods, reason = "the user's own programs: where a credential is, who is to be told")]
+pub(crate) fn ask_program(words: &[String], host: &HostValues, more: &[(&str, &str)]) -> io::Result<String> {
+    let Some((program, arguments)) = words.split_first() else {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "there is no command"));
+    };
+    let mut command = Command::new(program);
+    command.args(arguments).env_clear().envs(host.variables.iter().map(|(name, value)| (name, value)));
+    command.envs(more.iter().copied()).current_dir(&host.directory).stdin(Stdio::null()).stderr(Stdio::null());
+    let output = command.output()?;
+    if !output.status.success() {
+        return Err(io::Error::other(output.status.to_string()));
+    }
+    String::from_utf8(output.stdout).map_err(|_| io::Error::other("it printed something that is no text"))
 }
 
 /// A descriptor that can be read when a child of this process changed.

@@ -128,6 +128,12 @@ impl App {
         std::env::current_exe()
     }
 
+    /// Where an agent's workspace is, inside a sprite.
+    pub(crate) fn workspace(&self) -> PathBuf {
+        let named = self.variable("LATTICE_WORKSPACE").filter(|path| !path.is_empty());
+        named.map_or_else(|| PathBuf::from("/workspace"), PathBuf::from)
+    }
+
     /// Waits a moment before looking again.
     pub(crate) fn pause(&self) {
         std::thread::sleep(std::time::Duration::from_millis(50));
@@ -174,6 +180,11 @@ impl App {
 
     pub(crate) fn variable(&self, name: &str) -> Option<String> {
         variable(&self.variables, name)
+    }
+
+    /// The environment that the program was started with.
+    pub(crate) fn variables(&self) -> &[(OsString, OsString)] {
+        &self.variables
     }
 
     /// Where the user's own options are.

@@ -94,9 +94,29 @@ impl Engine {
         Ok(HostOutcome { outcome, pulls })
     }
 
+    /// Pushes one branch for a sprite, and opens a pull request with this text if there is to be one.
+    pub fn submit_alone(
+        &self,
+        branch: &BranchName,
+        pull: Option<(PullText, Draft)>,
+    ) -> Result<HostOutcome, EngineError> {
+        let options = SubmitOptions {
+            branch: Some(branch.clone()),
+            reach: SubmitReach::Alone,
+            draft: pull.as_ref().map(|(_, draft)| *draft),
+            overwrite: Overwrite::Never,
+            open: if pull.is_some() { Open::Missing } else { Open::None },
+            refresh: Refresh::Changed,
+            reviewers: Vec::new(),
+            restack: RestackFirst::No,
+            hooks: Hooks::Run,
+        };
+        self.submit(&Mode::Execute, &options, |_, text| pull.as_ref().map_or(text, |(wanted, _)| wanted.clone()))
+    }
+
     fn restack_for(&self, options: &SubmitOptions) -> Result<Outcome, EngineError> {
         let reach = match options.reach {
-            SubmitReach::Downstack => Reach::Downstack,
+            SubmitReach::Downstack | SubmitReach::Alone => Reach::Downstack,
             SubmitReach::Stack => Reach::Stack,
         };
         let (branch, hooks) = (options.branch.clone(), options.hooks);

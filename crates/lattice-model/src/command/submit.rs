@@ -54,6 +54,8 @@ pub enum SubmitReach {
     /// The branch and everything below it.
     Downstack,
     Stack,
+    /// The branch alone; what it stands on must be on the remote already.
+    Alone,
 }
 
 /// What becomes of commits that only the remote has.
@@ -91,6 +93,7 @@ impl Submit {
                 branches
             }
             SubmitReach::Stack => whole_stack(snapshot, &start),
+            SubmitReach::Alone => vec![start],
         }
     }
 
@@ -112,6 +115,16 @@ impl Submit {
             .hint("--force replaces them"));
         }
         Ok(Some(PushUpdate { branch: branch.clone(), expected: Expected::from_option(there), to: Some(tip) }))
+    }
+
+    /// A pull request needs its base on the remote, and this request may not put it there.
+    fn check_base(&self, snapshot: &Snapshot, parent: &BranchName) -> Result<(), Refusal> {
+        let is_trunk = snapshot.settings.trunk.as_ref() == Some(parent);
+        if self.reach != SubmitReach::Alone || is_trunk || self.host.heads.contains_key(parent) {
+            return Ok(());
+        }
+        Err(Refusal::new("base-not-on-remote", format!("`{parent}`, which it stands on, is not on the remote"))
+            .hint(format!("lattice checkout {}, then lattice submit", parent.word())))
     }
 
     /// What the host has to do for one branch.
@@ -190,6 +203,7 @@ impl Command for Submit {
                 continue;
             }
             plan.steps.push(Step::Guard { name: branch.branch_ref(), expected: Expected::At(tip(snapshot, &branch)) });
+            self.check_base(snapshot, metadata.parent.name())?;
             updates.extend(self.push(snapshot, &branch)?);
             actions.extend(self.actions(&branch, metadata.parent.name()));
         }

@@ -1,5 +1,7 @@
 //! The configuration file: TOML, edited in place so that comments survive.
 
+mod sprites;
+
 use std::collections::BTreeMap;
 
 use lattice_model::id::ContentDigest;
@@ -85,9 +87,7 @@ fn apply(key: &str, item: &Item, settings: &mut Settings, unknown: &mut Vec<Stri
             settings.explain.include_diffs = item.as_bool().ok_or("it must be true or false")?;
         }
         "explain.command" => {
-            let list = item.as_array().ok_or("it must be a list of text")?;
-            let words: Option<Vec<_>> = list.iter().map(|word| word.as_str().map(str::to_owned)).collect();
-            settings.explain.command = words.ok_or("it must be a list of text")?;
+            settings.explain.command = words(item)?;
         }
         "forge.remote" => settings.forge.remote = text()?,
         "forge.kind" => settings.forge.kind = one_of(text()?, &["auto", "git", "github"])?,
@@ -97,14 +97,21 @@ fn apply(key: &str, item: &Item, settings: &mut Settings, unknown: &mut Vec<Stri
         "github.api_url" => settings.forge.github.api_url = Some(text()?),
         "github.client_id" => settings.forge.github.client_id = Some(text()?),
         "github.app" => settings.forge.github.app = text()?,
-        _ => match key.strip_prefix("alias.") {
-            Some(name) => {
+        _ => match (key.strip_prefix("alias."), sprites::apply(key, item, &mut settings.sprites)) {
+            (Some(name), _) => {
                 settings.aliases.insert(name.to_owned(), text()?);
             }
-            None => unknown.push(key.to_owned()),
+            (None, Some(applied)) => applied?,
+            (None, None) => unknown.push(key.to_owned()),
         },
     }
     Ok(())
+}
+
+fn words(item: &Item) -> Result<Vec<String>, String> {
+    let list = item.as_array().ok_or("it must be a list of text")?;
+    let words: Option<Vec<_>> = list.iter().map(|word| word.as_str().map(str::to_owned)).collect();
+    Ok(words.ok_or("it must be a list of text")?)
 }
 
 fn one_of(text: String, choices: &[&str]) -> Result<String, String> {
@@ -167,6 +174,11 @@ pub fn edit_setting(content: &str, key: &str, text: &str) -> Result<String, Conf
             reason,
         })?)
     };
+    apply(key, &new, &mut Settings::default(), &mut Vec::new()).map_err(|reason| ConfigEditError::BadValue {
+        key: key.to_owned(),
+        value: text.to_owned(),
+        reason,
+    })?;
     let slot = document.entry(table).or_insert_with(|| Item::Table(Table::new()));
     let slot = slot.as_table_like_mut();
     let slot = slot.ok_or_else(|| ConfigEditError::Unreadable(format!("`{table}` is not a table")))?;

@@ -24,6 +24,8 @@ pub enum LandError {
     Engine(#[from] EngineError),
     #[error("the stack cannot be changed now")]
     Gated(RepairBundle),
+    #[error("{0}")]
+    Other(String),
 }
 
 /// What was landed, and what was seen on the way.
@@ -33,6 +35,15 @@ pub struct Landing {
     pub uncommitted: Uncommitted,
     /// Remotes that the agent made, which nothing uses.
     pub remotes: Vec<String>,
+    /// Every branch of the sprite by its name there, with its name here.
+    pub names: Vec<(String, BranchName)>,
+}
+
+impl Landing {
+    /// Nothing was landed.
+    pub fn none() -> Self {
+        Self { branches: Vec::new(), uncommitted: Uncommitted::None, remotes: Vec::new(), names: Vec::new() }
+    }
 }
 
 /// A sprite whose work is to be landed.
@@ -58,7 +69,7 @@ pub fn land(engine: &Engine, work: &Work<'_>) -> Result<Landing, LandError> {
     let spec = work.place.after(work.base, command)?;
     let printed = Sandbox::run(&work.place.program, &spec, MOST)?;
     let export = workspace::read_export(printed).ok_or(LandError::NotAList)?;
-    let mut landing = Landing { branches: Vec::new(), uncommitted: export.uncommitted, remotes: export.remotes };
+    let mut landing = Landing { uncommitted: export.uncommitted, remotes: export.remotes, ..Landing::none() };
     let tips: Vec<_> = export.refs.iter().map(|(_, tip)| *tip).filter(|tip| *tip != work.base).collect();
     if tips.is_empty() {
         return Ok(landing);
@@ -72,9 +83,10 @@ pub fn land(engine: &Engine, work: &Work<'_>) -> Result<Landing, LandError> {
         refs: export.refs,
         landed: work.landed.clone(),
     };
-    let (outcome, landed) = engine.import(&request)?;
-    match outcome {
-        Outcome::Done { .. } | Outcome::Nothing { .. } => landing.branches = landed,
+    let imported = engine.import(&request)?;
+    landing.names = imported.names;
+    match imported.outcome {
+        Outcome::Done { .. } | Outcome::Nothing { .. } => landing.branches = imported.landed,
         Outcome::Gated(bundle) => return Err(LandError::Gated(bundle)),
         Outcome::Planned { .. } | Outcome::Differs { .. } | Outcome::Paused(_) => {}
     }

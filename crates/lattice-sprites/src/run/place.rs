@@ -214,6 +214,11 @@ impl SpritePlace {
         make().map_err(at(path))
     }
 
+    /// Removes a file, or whatever an agent put in its place.
+    pub fn remove(&self, path: &Path) -> Result<(), PlaceError> {
+        remove_all(path).map_err(at(path))
+    }
+
     pub fn folder(&self, path: &Path) -> Result<(), PlaceError> {
         match fs::DirBuilder::new().recursive(true).mode(0o755).create(path) {
             Ok(()) => self.own(path).map_err(at(path)),
@@ -226,6 +231,13 @@ impl SpritePlace {
             Some(owner) => std::os::unix::fs::lchown(path, Some(owner), Some(owner)),
             None => Ok(()),
         }
+    }
+
+    /// Keeps other processes from starting the sprite for as long as the file is open.
+    pub fn hold(&self) -> io::Result<fs::File> {
+        let file = fs::File::options().create(true).append(true).open(self.own.join("lock"))?;
+        rustix::fs::flock(&file, rustix::fs::FlockOperation::NonBlockingLockExclusive)?;
+        Ok(file)
     }
 
     /// Removes everything of the sprite.

@@ -17,7 +17,7 @@ use super::state::{Ending, Verdict, verdict};
 use crate::merge::Identity;
 use crate::protocol::{Event, EventType, Finding, Happening, Rule};
 use crate::sandbox::{Order, Report, Sandbox, SandboxError, Spec, Started};
-use crate::store::{CheckpointRow, Effect, Recorder, SessionKey, Sprite, Store, StoreError};
+use crate::store::{Answer, CheckpointRow, Effect, Recorder, SessionKey, Sprite, Store, StoreError};
 
 /// The socket in the mailbox that a sprite asks for checkpoints through.
 pub const CONTROL_SOCKET: &str = "control.sock";
@@ -31,6 +31,8 @@ pub enum RunError {
     Sandbox(#[from] SandboxError),
     #[error("the sprite's files could not be used")]
     Io(#[from] io::Error),
+    #[error("this answer was given already")]
+    Replayed,
 }
 
 /// A sprite whose agent is to run now.
@@ -39,8 +41,10 @@ pub struct Job<'a> {
     pub place: &'a SpritePlace,
     pub sprite: &'a Sprite,
     pub spec: Spec,
-    /// The checkpoint whose answer the agent gets, if it is started again.
-    pub resumed_from: Option<String>,
+    /// The answer that the agent gets, if it is started again.
+    pub answer: Option<Answer>,
+    /// Values that must not be shown.
+    pub secrets: Vec<String>,
     /// Makes ids differ between runs.
     pub seed: String,
     /// Set when a person wants the sprite to stop.
@@ -92,14 +96,15 @@ struct Watch<'a, 'w> {
 /// Runs the agent to its end and stores everything that it says.
 pub fn supervise(job: &Job<'_>, store: &mut Store, watcher: &mut dyn Watcher) -> Result<(Verdict, String), RunError> {
     let key = job.sprite.key;
-    let session = store.begin_session(key, job.resumed_from.as_deref(), &watcher.now())?;
+    let session = store.begin_session(key, job.answer.as_ref(), &watcher.now())?.ok_or(RunError::Replayed)?;
     let identity = Identity { sprite_id: job.sprite.name.clone(), work_item_id: job.sprite.work_item_id.clone() };
     let (mut recorder, effects) = Recorder::open(store, key, session, identity, &job.place.outbox())?;
     let known = store.checkpoints(key)?;
     for row in &known {
         recorder.merger.rules.observe(Happening::Checkpoint(&row.id));
     }
-    if job.resumed_from.is_some() {
+    job.secrets.iter().for_each(|value| recorder.merger.secrets.add(value));
+    if job.answer.is_some() {
         recorder.merger.rules.observe(Happening::Resumed);
     }
     let listener = listen(job.place)?;

@@ -1,5 +1,6 @@
 //! The event store: one append-only SQLite file for all sprites of a repository.
 
+mod actions;
 mod events;
 mod recorder;
 mod schema;
@@ -13,9 +14,10 @@ use std::time::Duration;
 
 use rusqlite::{Connection, OpenFlags};
 
+pub use actions::{ActionRow, ActionState};
 pub use events::{ArtifactRow, EventRow, ViolationRow};
 pub use recorder::{Effect, Ending, Recorder};
-pub use sprites::{CheckpointRow, NewSprite, Sprite, SpriteState};
+pub use sprites::{Answer, CheckpointRow, NewSprite, Sprite, SpriteState};
 
 /// Why the store did not do what it should.
 #[derive(Debug, thiserror::Error)]
@@ -26,6 +28,8 @@ pub enum StoreError {
     TooNew { found: usize, known: usize },
     #[error("there is no sprite `{0}`")]
     NoSuchSprite(String),
+    #[error("there is no action {0}")]
+    NoSuchAction(i64),
     #[error("there is a sprite `{0}` already")]
     NameTaken(String),
     #[error("the outbox could not be read")]

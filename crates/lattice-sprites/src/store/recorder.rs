@@ -137,6 +137,8 @@ impl Recorder {
                     insert_event(&batch, self.sprite, self.session, &new)?;
                     let (seq, event) = (new.seq, new.event);
                     if new.side == Side::Outbox {
+                        let shown = masked(&self.merger.secrets, &event);
+                        super::actions::register(&batch, self.sprite, (seq, &shown), at)?;
                         effects.push(Effect::Counts { seq, event: event.clone() });
                     }
                     effects.push(Effect::Seen { seq, event });
@@ -146,6 +148,8 @@ impl Recorder {
                         .prepare_cached("INSERT INTO confirmations (sprite, seq) VALUES (?1, ?2)")?
                         .execute(params![self.sprite.0, seq])?;
                     // The event is known already; what is new is that the outbox has it.
+                    let shown = masked(&self.merger.secrets, &event);
+                    super::actions::register(&batch, self.sprite, (seq, &shown), at)?;
                     effects.push(Effect::Counts { seq, event });
                 }
                 Outcome::Known => {}
@@ -164,6 +168,17 @@ impl Recorder {
         }
         batch.commit()?;
         Ok(effects)
+    }
+}
+
+/// An event as it may be stored.
+fn masked(secrets: &crate::protocol::Secrets, event: &Event) -> Event {
+    let line = event.to_line();
+    match secrets.mask(&line) {
+        std::borrow::Cow::Borrowed(_) => event.clone(),
+        std::borrow::Cow::Owned(masked) => {
+            crate::protocol::read_event(masked.as_bytes()).map_or_else(|_| event.clone(), |(event, _)| event)
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Sprites, their sessions and their checkpoints.
 
-use rusqlite::{OptionalExtension as _, Row, params};
+use rusqlite::{OptionalExtension as _, Row, TransactionBehavior, params};
 
 use super::{SessionKey, SpriteKey, Store, StoreError};
 
@@ -55,6 +55,14 @@ pub struct Sprite {
     pub started_at: String,
     pub ended_at: Option<String>,
     pub events: u64,
+}
+
+/// An answer that a session begins with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Answer {
+    pub checkpoint: String,
+    /// Absent if the answer was recorded before and the session only goes on with it.
+    pub digest: Option<String>,
 }
 
 /// A checkpoint that exists.
@@ -189,17 +197,30 @@ impl Store {
         Ok(())
     }
 
+    /// Begins a session, and records the answer that it begins with; `None` if that was given before.
     pub fn begin_session(
-        &self,
+        &mut self,
         key: SpriteKey,
-        resumed_from: Option<&str>,
+        answer: Option<&Answer>,
         at: &str,
-    ) -> Result<SessionKey, StoreError> {
-        self.db.execute(
+    ) -> Result<Option<SessionKey>, StoreError> {
+        let batch = self.db.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        if let Some(Answer { checkpoint, digest: Some(digest) }) = answer {
+            let added = batch.execute(
+                "INSERT OR IGNORE INTO resumes (sprite, checkpoint, digest, at) VALUES (?1, ?2, ?3, ?4)",
+                params![key.0, checkpoint, digest, at],
+            )?;
+            if added == 0 {
+                return Ok(None);
+            }
+        }
+        batch.execute(
             "INSERT INTO sessions (sprite, resumed_from, started_at) VALUES (?1, ?2, ?3)",
-            params![key.0, resumed_from, at],
+            params![key.0, answer.map(|answer| answer.checkpoint.as_str()), at],
         )?;
-        Ok(SessionKey(self.db.last_insert_rowid()))
+        let session = SessionKey(batch.last_insert_rowid());
+        batch.commit()?;
+        Ok(Some(session))
     }
 
     pub fn end_session(&self, session: SessionKey, exit: &str, at: &str) -> Result<(), StoreError> {
@@ -222,13 +243,10 @@ impl Store {
         Ok(self.db.query_row(known, params![key.0, checkpoint, digest], |row| row.get::<_, i64>(0))? > 0)
     }
 
-    /// Records an answer; `false` if it was recorded before.
-    pub fn add_resume(&self, key: SpriteKey, checkpoint: &str, digest: &str, at: &str) -> Result<bool, StoreError> {
-        let added = self.db.execute(
-            "INSERT OR IGNORE INTO resumes (sprite, checkpoint, digest, at) VALUES (?1, ?2, ?3, ?4)",
-            params![key.0, checkpoint, digest, at],
-        )?;
-        Ok(added > 0)
+    /// The checkpoint whose answer the newest session began with.
+    pub fn last_answered(&self, key: SpriteKey) -> Result<Option<String>, StoreError> {
+        let newest = "SELECT resumed_from FROM sessions WHERE sprite = ?1 ORDER BY id DESC LIMIT 1";
+        Ok(self.db.query_row(newest, [key.0], |row| row.get(0)).optional()?.flatten())
     }
 
     /// Every answer so far, as checkpoint and digest.

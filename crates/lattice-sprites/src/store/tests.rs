@@ -40,7 +40,7 @@ impl World {
         };
         let sprite = store.add_sprite(&new).expect("a sprite");
         assert!(matches!(store.add_sprite(&new), Err(StoreError::NameTaken(_))), "a name is used once");
-        let session = store.begin_session(sprite, None, AT).expect("a session");
+        let session = store.begin_session(sprite, None, AT).expect("a session").expect("a new one");
         Self { outbox: folder.path().join("outbox.jsonl"), _folder: folder, path, sprite, session }
     }
 

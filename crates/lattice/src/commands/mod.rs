@@ -2,6 +2,7 @@
 
 pub(crate) mod absorb;
 pub(crate) mod alias;
+pub(crate) mod approvals;
 pub(crate) mod auth;
 pub(crate) mod change;
 pub(crate) mod checkout;

@@ -16,6 +16,7 @@ use crate::output::documents::{
 };
 use crate::output::{Document, Reply};
 
+use super::approvals::{ApprovalDoneDocument, ApprovalsDocument};
 use super::auth::AuthDocument;
 use super::context::{PackDocument, RESULTS, ResultDocument};
 use super::demo::DemoDocument;
@@ -25,7 +26,7 @@ use super::ops::OpsShowDocument;
 use super::pr::PrsDocument;
 use super::resume::{AbortDocument, ContinueDocument};
 use super::run::{CheckpointDocument, RunDocument};
-use super::sprite::resume::ResumeDocument;
+use super::sprite::resume::{ResumeCheckDocument, ResumeDocument};
 use super::sprite::{
     SpriteArtifactsDocument, SpriteDiffDocument, SpriteEventsDocument, SpriteIngestDocument, SpriteListDocument,
     SpriteLogsDocument, SpriteManageDocument, SpriteShowDocument,
@@ -149,6 +150,9 @@ fn schemas() -> BTreeMap<&'static str, serde_json::Value> {
     add::<SpriteDiffDocument>(&mut schemas);
     add::<SpriteManageDocument>(&mut schemas);
     add::<ResumeDocument>(&mut schemas);
+    add::<ResumeCheckDocument>(&mut schemas);
+    add::<ApprovalsDocument>(&mut schemas);
+    add::<ApprovalDoneDocument>(&mut schemas);
     add::<SpriteShowDocument>(&mut schemas);
     add::<SpriteEventsDocument>(&mut schemas);
     add::<SpriteArtifactsDocument>(&mut schemas);

@@ -168,6 +168,11 @@ impl Reply {
         self
     }
 
+    /// The document without its envelope.
+    pub(crate) fn fields(&self) -> Value {
+        self.fields.value()
+    }
+
     /// One field of the document.
     pub(crate) fn field(&self, name: &str) -> Value {
         self.fields.value().get(name).cloned().unwrap_or_default()

@@ -38,8 +38,10 @@ fn sample() -> TestRepo {
 }
 
 /// Schemas whose documents other tests make: below, and with the sprites.
-const ELSEWHERE: [&str; 22] = [
+const ELSEWHERE: [&str; 25] = [
     "abort",
+    "approvals",
+    "approve",
     "auth",
     "checkpoint",
     "continue",
@@ -57,6 +59,7 @@ const ELSEWHERE: [&str; 22] = [
     "sprite-ingest",
     "sprite-logs",
     "sprite-manage",
+    "sprite-resume-check",
     "sprite-show",
     "submit",
     "sync",
@@ -239,6 +242,9 @@ fn help_shows_the_options_and_unknown_ones_are_usage_errors() {
         "run",
         "resume",
         "sprite",
+        "approvals",
+        "approve",
+        "deny",
         "emit",
         "checkpoint",
         "completion",

@@ -2,6 +2,7 @@
 
 #![expect(clippy::disallowed_methods, reason = "tests write files and start programs as they need")]
 
+mod actions;
 mod attack;
 mod protocol;
 mod run;

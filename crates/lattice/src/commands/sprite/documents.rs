@@ -1,6 +1,6 @@
 //! The documents of `sprite`.
 
-use lattice_sprites::store::{ArtifactRow, CheckpointRow, EventRow, Sprite, ViolationRow};
+use lattice_sprites::store::{ActionRow, ArtifactRow, CheckpointRow, EventRow, Sprite, ViolationRow};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
@@ -35,8 +35,29 @@ pub(crate) struct SpriteShowDocument {
     pub(crate) task: String,
     pub(crate) checkpoints: Vec<CheckpointDocument>,
     pub(crate) violations: Vec<ViolationDocument>,
+    /// What it asked for, and what became of it.
+    pub(crate) actions: Vec<ActionDocument>,
+    /// What it wanted you to know.
+    pub(crate) notices: Vec<NoticeDocument>,
     /// How it is run.
     pub(crate) run: Value,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct ActionDocument {
+    pub(crate) id: String,
+    pub(crate) action: String,
+    pub(crate) blocking: bool,
+    /// `new`, `asked`, `approved`, `denied`, `done` or `failed`.
+    pub(crate) state: &'static str,
+    pub(crate) reason: Option<String>,
+    pub(crate) result: Option<serde_json::Map<String, Value>>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct NoticeDocument {
+    pub(crate) at: String,
+    pub(crate) message: String,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -166,6 +187,19 @@ impl SpriteDocument {
             started_at: sprite.started_at.clone(),
             ended_at: sprite.ended_at.clone(),
             outcome: sprite.outcome.clone(),
+        }
+    }
+}
+
+impl ActionDocument {
+    pub(crate) fn of(row: ActionRow) -> Self {
+        Self {
+            id: row.id.to_string(),
+            action: row.action,
+            blocking: row.blocking,
+            state: row.state.as_str(),
+            reason: row.reason,
+            result: row.result,
         }
     }
 }

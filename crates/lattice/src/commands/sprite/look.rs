@@ -5,8 +5,9 @@ use lattice_sprites::store::{Sprite, Store, StoreError};
 use serde_json::Value;
 
 use super::documents::{
-    ArtifactDocument, CheckpointDocument, EventDocument, SpriteArtifactsDocument, SpriteDiffDocument, SpriteDocument,
-    SpriteEventsDocument, SpriteListDocument, SpriteLogsDocument, SpriteShowDocument, ViolationDocument,
+    ActionDocument, ArtifactDocument, CheckpointDocument, EventDocument, NoticeDocument, SpriteArtifactsDocument,
+    SpriteDiffDocument, SpriteDocument, SpriteEventsDocument, SpriteListDocument, SpriteLogsDocument,
+    SpriteShowDocument, ViolationDocument,
 };
 use super::store;
 use crate::app::{App, Format};
@@ -39,11 +40,14 @@ pub(super) fn list(app: &App) -> Result<Reply, Failure> {
 
 pub(super) fn show(app: &App, id: &str) -> Result<Reply, Failure> {
     let (store, sprite) = find(app, id)?;
+    let notices = store.notices(sprite.key)?;
     let document = SpriteShowDocument {
         sprite: SpriteDocument::of(&sprite),
         task: sprite.task.clone(),
         checkpoints: store.checkpoints(sprite.key)?.into_iter().map(CheckpointDocument::of).collect(),
         violations: store.violations(sprite.key)?.into_iter().map(ViolationDocument::of).collect(),
+        actions: store.actions(Some(sprite.key))?.into_iter().map(ActionDocument::of).collect(),
+        notices: notices.into_iter().map(|(at, message)| NoticeDocument { at, message }).collect(),
         run: serde_json::from_str(&sprite.run).unwrap_or_default(),
     };
     let text = show_text(&document);
@@ -71,6 +75,13 @@ fn show_text(document: &SpriteShowDocument) -> String {
     }
     for checkpoint in &document.checkpoints {
         text.push_str(&format!("  checkpoint {} at {}\n", checkpoint.id, checkpoint.made_at));
+    }
+    for action in &document.actions {
+        let reason = action.reason.as_deref().map(|reason| format!(": {}", printable(reason))).unwrap_or_default();
+        text.push_str(&format!("  action {} {} {}{reason}\n", action.id, printable(&action.action), action.state));
+    }
+    for notice in &document.notices {
+        text.push_str(&format!("  says at {}: {}\n", notice.at, printable(&notice.message)));
     }
     for violation in &document.violations {
         text.push_str(&format!("  {} {}: {}\n", violation.weight, violation.rule, printable(&violation.detail)));

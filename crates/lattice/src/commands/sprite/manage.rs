@@ -73,7 +73,7 @@ pub(super) fn destroy(app: &App, id: &str, unlanded: Unlanded) -> Result<Reply, 
     Ok(done(&sprite, "destroyed", branches, format!("{id} destroyed; its events stay\n")))
 }
 
-pub(super) fn place(app: &App, sprite: &Sprite) -> Result<SpritePlace, Failure> {
+pub(crate) fn place(app: &App, sprite: &Sprite) -> Result<SpritePlace, Failure> {
     run::place(app, &app.engine()?.repository().common_dir, &sprite.name)
 }
 

@@ -89,6 +89,8 @@ enum SpriteCommand {
         #[arg(long)]
         force: bool,
     },
+    /// Inside a sprite: say whether the answer in resume.json was processed before
+    ResumeCheck,
     /// Read a recorded session; print events and violations
     Ingest(ingest::Arguments),
 }
@@ -108,11 +110,13 @@ pub(crate) fn run(app: &App, arguments: &Arguments) -> Result<Reply, Failure> {
         SpriteCommand::Destroy { id, force } => {
             manage::destroy(app, id, if *force { Unlanded::Drop } else { Unlanded::Refuse })
         }
+        SpriteCommand::ResumeCheck => resume::check(app),
         SpriteCommand::Ingest(arguments) => ingest::run(arguments),
     }
 }
 
 pub(crate) use look::event_line;
+pub(crate) use manage::place;
 
 /// An event that was not read from the store.
 pub(crate) fn document(seq: u64, source: &str, envelope: serde_json::Value) -> documents::EventDocument {
@@ -127,7 +131,7 @@ enum Unlanded {
 }
 
 /// The store of the repository, to look. A sprite whose supervisor is gone is found here.
-fn store(app: &App) -> Result<Option<Store>, Failure> {
+pub(crate) fn store(app: &App) -> Result<Option<Store>, Failure> {
     let engine = app.engine()?;
     let common = &engine.repository().common_dir;
     let Some(mut store) = Store::look(&lattice_sprites::store_path(common))? else { return Ok(None) };
@@ -146,6 +150,7 @@ impl From<StoreError> for Failure {
         let text = error.to_string();
         match error {
             StoreError::NoSuchSprite(_) => Self::new("no-such-sprite", text).hint("lattice sprite list"),
+            StoreError::NoSuchAction(_) => Self::new("no-such-action", text).hint("lattice approvals"),
             StoreError::NameTaken(_) => Self::new("name-taken", text).hint("choose another: --name ID"),
             StoreError::TooNew { .. } => Self::new("store-too-new", text).hint("install a newer lattice"),
             StoreError::Database(source) => Self::new("store", format!("{text}: {source}")),

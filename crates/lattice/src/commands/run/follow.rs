@@ -1,0 +1,263 @@
+//! Follows a sprite: its agent runs, its actions are settled, it goes on with their results, its work lands.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::mpsc::Sender;
+
+use lattice_model::id::Oid;
+use lattice_model::name::BranchName;
+use lattice_sprites::protocol::{Finding, Rule};
+use lattice_sprites::run::{
+    Collect, Happening, Job, LandError, Landing, SpritePlace, Uncommitted, Verdict, Watcher, Work, land, next,
+    supervise,
+};
+use lattice_sprites::sandbox::Spec;
+use lattice_sprites::store::{ActionState, Answer, Effect, Sprite, SpriteState, Store};
+use serde_json::{Value, json};
+
+use super::{LandedDocument, RunDocument, act};
+use crate::app::{App, Format, Noise};
+use crate::commands::sprite;
+use crate::error::{Code, Failure};
+use crate::output::{Reply, err, printable};
+
+/// An agent that is to be started.
+pub(crate) struct Begin {
+    pub(crate) spec: Spec,
+    /// What it is told, if it goes on.
+    pub(crate) answer: Option<Answer>,
+}
+
+/// A sprite goes on by itself so often; then it waits for a person.
+const MOST_ROUNDS: usize = 100;
+
+/// Runs the agent, carries out what it asks for, lands what it made, and says how it ended.
+pub(crate) fn follow_to_end(
+    app: &App,
+    store: &mut Store,
+    (place, sprite): (&SpritePlace, &Sprite),
+    begin: Begin,
+) -> Result<Reply, Failure> {
+    let mut begin = begin;
+    for round in 1.. {
+        let (verdict, outcome) = one_session(app, store, (place, sprite), begin)?;
+        let landing = match verdict {
+            // The work of a sprite that waits is not done; it lands when it ends.
+            Verdict::Waiting => Landing::none(),
+            Verdict::Completed | Verdict::Failed | Verdict::Stopped => {
+                land_work(app, store, (place, sprite), collect(sprite))?
+            }
+        };
+        note_remotes(app, store, sprite, &landing)?;
+        act::settle(app, store, sprite, act::When::AtRest)?;
+        act::ask_here(app, store, sprite)?;
+        let goes_on = match verdict {
+            Verdict::Waiting if round < MOST_ROUNDS => act::answered(app, store, (place, sprite))?,
+            Verdict::Waiting | Verdict::Completed | Verdict::Failed | Verdict::Stopped => None,
+        };
+        match goes_on {
+            Some(next) => begin = next,
+            None => return told(store, &sprite.name, outcome, landing),
+        }
+    }
+    unreachable!("bug: the last round ends with a reply")
+}
+
+/// One run of the agent's process.
+fn one_session(
+    app: &App,
+    store: &mut Store,
+    (place, sprite): (&SpritePlace, &Sprite),
+    begin: Begin,
+) -> Result<(Verdict, String), Failure> {
+    let stop = Arc::new(AtomicBool::new(false));
+    let secrets = act::given_out(app, store, sprite)?;
+    let answered = begin.answer.is_some();
+    let job = Job { place, sprite, spec: begin.spec, answer: begin.answer, secrets, seed: app.seed(), stop };
+    let (asks, asked) = std::sync::mpsc::channel();
+    let ended = std::thread::scope(|scope| {
+        // What needs no commits is done while the agent goes on, beside the thread that listens to it.
+        scope.spawn(|| act::while_it_runs(app, sprite, asked));
+        let mut watcher = Follower { app, asks };
+        supervise(&job, store, &mut watcher)
+    });
+    let now = app.clock();
+    let (verdict, outcome) = match ended {
+        Ok(ended) => ended,
+        Err(error) => {
+            let failure = Failure::from(error);
+            store.set_state(sprite.key, SpriteState::Failed, Some(&failure.message), now.as_str())?;
+            return Err(failure);
+        }
+    };
+    if answered {
+        sprite::resume::mark_processed(place, store, sprite)?;
+    }
+    let state = next(SpriteState::Running, Happening::Ended(verdict)).unwrap_or(SpriteState::Failed);
+    store.set_state(sprite.key, state, Some(&outcome), now.as_str())?;
+    Ok((verdict, outcome))
+}
+
+fn note_remotes(app: &App, store: &mut Store, sprite: &Sprite, landing: &Landing) -> Result<(), Failure> {
+    for remote in &landing.remotes {
+        let detail = format!("the agent made the remote `{remote}`; nothing uses it");
+        store.add_finding(sprite.key, Finding::new(Rule::RemoteEdited, detail), app.clock().as_str())?;
+    }
+    Ok(())
+}
+
+/// How a sprite ended, as it stands in the store now.
+fn told(store: &Store, name: &str, outcome: String, landing: Landing) -> Result<Reply, Failure> {
+    let sprite = store.sprite(name)?;
+    let violations = store.violations(sprite.key)?.len();
+    let document = |landed: &lattice_engine::Landed| LandedDocument {
+        branch: landed.branch.to_string(),
+        tip: landed.tip.to_string(),
+        parent: landed.parent.to_string(),
+    };
+    let mut text = format!("{} {}", sprite.name, sprite.state.as_str());
+    text.push_str(&if outcome.is_empty() { "\n".to_owned() } else { format!(": {}\n", printable(&outcome)) });
+    for landed in &landing.branches {
+        text.push_str(&format!("  {} on {}\n", landed.branch, landed.parent));
+    }
+    let code = match sprite.state {
+        SpriteState::Completed => Code::Done,
+        SpriteState::Waiting => Code::Paused,
+        SpriteState::Failed
+        | SpriteState::Stopped
+        | SpriteState::Interrupted
+        | SpriteState::Queued
+        | SpriteState::Running => Code::Failed,
+    };
+    let actions = store.actions(Some(sprite.key))?;
+    let open: Vec<_> = actions.iter().filter(|row| !row.state.is_settled()).collect();
+    let mut reply = Reply::new(
+        RunDocument {
+            sprite: sprite.name.clone(),
+            state: sprite.state.as_str(),
+            outcome,
+            branches: landing.branches.iter().map(document).collect(),
+            checkpoint: sprite.checkpoint.clone(),
+            violations,
+            approvals: open.iter().map(|row| row.id.to_string()).collect(),
+        },
+        text,
+    )
+    .code(code);
+    match landing.uncommitted {
+        Uncommitted::None => {}
+        Uncommitted::Collected => reply = reply.note("changes that the agent did not commit are in a last commit"),
+        Uncommitted::Left => {
+            reply = reply.note("the agent was in the middle of a merge or rebase; its open changes stay in the sprite");
+        }
+    }
+    if violations > 0 {
+        reply = reply.note(format!("{violations} remarks on the protocol: lattice sprite show {}", sprite.name));
+    }
+    for row in &open {
+        let why = row.reason.as_deref().map(|reason| format!(" ({})", printable(reason))).unwrap_or_default();
+        reply = reply.note(match row.state {
+            ActionState::Approved => {
+                format!("{} is not done yet{why}; try again: lattice approve {}", row.action, row.id)
+            }
+            ActionState::New | ActionState::Asked | ActionState::Denied | ActionState::Done | ActionState::Failed => {
+                format!(
+                    "it asks for {}: lattice approve {}, or lattice deny {}",
+                    printable(&row.action),
+                    row.id,
+                    row.id
+                )
+            }
+        });
+    }
+    if sprite.state == SpriteState::Waiting && open.is_empty() {
+        reply = reply.note(format!("answer it: lattice resume {} --input NAME=VALUE", sprite.name));
+    }
+    Ok(reply)
+}
+
+/// Whether what the agent leaves uncommitted is taken too.
+fn collect(sprite: &Sprite) -> Collect {
+    match recorded(sprite)["collect"].as_bool() {
+        Some(false) => Collect::Commits,
+        Some(true) | None => Collect::Everything,
+    }
+}
+
+/// How a sprite is run, as it was recorded.
+pub(crate) fn recorded(sprite: &Sprite) -> Value {
+    serde_json::from_str(&sprite.run).unwrap_or_default()
+}
+
+/// Lands what a sprite made, and remembers where it left its branches.
+pub(crate) fn land_work(
+    app: &App,
+    store: &Store,
+    (place, sprite): (&SpritePlace, &Sprite),
+    collect: Collect,
+) -> Result<Landing, LandError> {
+    let broken = |what: &str| LandError::Other(format!("the sprite's {what} cannot be read"));
+    let unstored = |error: lattice_sprites::store::StoreError| LandError::Other(error.to_string());
+    let engine = app.later().engine()?.for_sprite(&sprite.name);
+    let subject = sprite.task.lines().next().unwrap_or_default();
+    let mut run = recorded(&store.sprite(&sprite.name).map_err(unstored)?);
+    let tips = run["landed"].as_object().cloned().unwrap_or_default();
+    let tip = |(name, tip): (&String, &Value)| Some((name.clone(), Oid::new(tip.as_str()?).ok()?));
+    let work = Work {
+        place,
+        sprite: &sprite.name,
+        branch: BranchName::new(&sprite.branch).map_err(|_| broken("branch"))?,
+        parent: BranchName::new(&sprite.parent).map_err(|_| broken("parent"))?,
+        base: Oid::new(&sprite.base).map_err(|_| broken("base"))?,
+        collect,
+        message: format!("{subject}\n\nChanges that {} left uncommitted.\n", sprite.name),
+        landed: tips.iter().filter_map(tip).collect(),
+    };
+    let landing = land(&engine, &work)?;
+    for landed in &landing.branches {
+        run["landed"][landed.branch.as_str()] = json!(landed.tip.to_string());
+    }
+    for (inside, here) in &landing.names {
+        run["names"][inside] = json!(here.as_str());
+    }
+    store.set_run(sprite.key, &run.to_string()).map_err(unstored)?;
+    Ok(landing)
+}
+
+/// Shows events as they come.
+struct Follower<'a> {
+    app: &'a App,
+    /// Wakes whoever carries actions out.
+    asks: Sender<()>,
+}
+
+impl Watcher for Follower<'_> {
+    fn effect(&mut self, effect: &Effect) {
+        if let Effect::Counts { event, .. } = effect
+            && event.action_request().is_some_and(|request| !request.blocking)
+        {
+            // Nobody hears it only when the sprite ends, and then all actions are looked at.
+            let _ = self.asks.send(());
+        }
+        if self.app.noise == Noise::Quiet || self.app.format == Format::Json {
+            return;
+        }
+        match effect {
+            Effect::Seen { event, .. } => {
+                let document = sprite::document(0, "stdout", event.to_value());
+                err(sprite::event_line(&document).trim_start_matches([' ', '0']));
+            }
+            Effect::Found(placed) => {
+                let finding = &placed.finding;
+                err(&format!("{} {}: {}\n", finding.rule.weight().as_str(), finding.rule.as_str(), finding.detail));
+            }
+            Effect::Counts { .. } => {}
+        }
+    }
+
+    fn output(&mut self, _: &[u8]) {}
+
+    fn now(&self) -> String {
+        self.app.clock().to_string()
+    }
+}

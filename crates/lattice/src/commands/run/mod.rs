@@ -1,0 +1,223 @@
+//! `run` and `checkpoint`: an agent in a sandbox, followed to its end, and its work on the stack.
+
+pub(crate) mod act;
+mod follow;
+mod prepare;
+mod task;
+
+use std::path::Path;
+
+use clap::Args;
+use lattice_engine::Outcome;
+use lattice_model::name::BranchName;
+use lattice_model::settings::SpriteSettings;
+use lattice_sprites::run::{LandError, RunError, SpritePlace, ask_for_checkpoint};
+use lattice_sprites::store::{NewSprite, Sprite, SpriteState, Store};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::json;
+
+use crate::app::App;
+use crate::commands::branch;
+use crate::error::Failure;
+use crate::output::{Document, Reply, printable};
+
+pub(crate) use follow::{Begin, follow_to_end, land_work, recorded};
+pub(crate) use prepare::{place, spec};
+use task::{Task, Work};
+
+/// Run an agent in a sandbox and land its commits as a branch of the stack
+///
+/// The agent is the command after `--`. It sees a checkout of its own in /workspace, the system's programs, and
+/// nothing else: no network, no credentials, no other file of yours. Its branch is `sprite/<id>`.
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// `issue N`, `pr N`, or a text; the agent finds it in LATTICE_TASK and in .lattice/prompt.md
+    #[arg(required = true, num_args = 1..=2, value_name = "TASK")]
+    task: Vec<String>,
+    /// The branch to start from and to stand on; the current one if absent
+    #[arg(long, value_parser = branch)]
+    parent: Option<BranchName>,
+    /// The name of the sprite
+    #[arg(long, value_name = "ID", value_parser = sprite_name)]
+    name: Option<String>,
+    /// Leave changes that the agent did not commit in the sprite
+    #[arg(long)]
+    no_collect: bool,
+    /// An action that is carried out without asking, such as OPEN_PR
+    #[arg(long, value_name = "ACTION", value_parser = action_name)]
+    allow: Vec<String>,
+    /// The agent: a program and its arguments; `{prompt}` and `{prompt_file}` stand for the task
+    #[arg(last = true, required = true, value_name = "CMD")]
+    command: Vec<String>,
+}
+
+/// Inside a sprite: freeze the files and print the id of the checkpoint
+#[derive(Debug, Args)]
+pub(crate) struct CheckpointArguments {}
+
+/// How a run ended.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct RunDocument {
+    pub(crate) sprite: String,
+    /// `completed`, `failed`, `waiting` or `stopped`.
+    pub(crate) state: &'static str,
+    pub(crate) outcome: String,
+    /// Branches that are on the stack now, with their parents.
+    pub(crate) branches: Vec<LandedDocument>,
+    pub(crate) checkpoint: Option<String>,
+    pub(crate) violations: usize,
+    /// Actions that wait for a person.
+    pub(crate) approvals: Vec<String>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct LandedDocument {
+    branch: String,
+    tip: String,
+    parent: String,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct CheckpointDocument {
+    checkpoint: String,
+}
+
+impl Document for RunDocument {
+    const COMMAND: &'static str = "run";
+}
+
+impl Document for CheckpointDocument {
+    const COMMAND: &'static str = "checkpoint";
+}
+
+pub(crate) fn run(app: &App, arguments: &Arguments) -> Result<Reply, Failure> {
+    let task = Task::new(&arguments.task)?;
+    let common = app.engine()?.repository().common_dir.clone();
+    let mut store = Store::open(&lattice_sprites::store_path(&common))?;
+    let name = match &arguments.name {
+        Some(name) => name.clone(),
+        None => format!("s{}", store.sprites()?.len() + 1),
+    };
+    let work = task.work(app, &name, arguments.parent.as_ref())?;
+    let run = json!({
+        "command": arguments.command,
+        "network": "none",
+        "sandbox": "strict",
+        "allow": arguments.allow,
+        "collect": !arguments.no_collect,
+    });
+    store.add_sprite(&NewSprite {
+        name: name.clone(),
+        work_item_id: work.work_item_id.clone(),
+        agent: arguments.command.first().cloned().unwrap_or_default(),
+        task: work.text.clone(),
+        branch: work.branch.to_string(),
+        parent: work.parent.to_string(),
+        base: work.base.to_string(),
+        run: run.to_string(),
+        started_at: app.now.to_string(),
+    })?;
+    let sprite = store.sprite(&name)?;
+    let place = place(app, &common, &name)?;
+    let begin = begin(app, (&place, &sprite), &work).map_err(|failure| {
+        let _ = store.set_state(sprite.key, SpriteState::Failed, Some(&failure.message), app.now.as_str());
+        failure
+    })?;
+    let _held = hold(&place)?;
+    follow_to_end(app, &mut store, (&place, &sprite), begin)
+}
+
+/// Makes everything that the agent needs.
+fn begin(app: &App, (place, sprite): (&SpritePlace, &Sprite), work: &Work) -> Result<Begin, Failure> {
+    match app.later().engine()?.for_sprite(&sprite.name).keep_base(&sprite.name, work.base)? {
+        Outcome::Gated(bundle) => return Err(bundle.into()),
+        Outcome::Done { .. }
+        | Outcome::Nothing { .. }
+        | Outcome::Planned { .. }
+        | Outcome::Differs { .. }
+        | Outcome::Paused(_) => {}
+    }
+    prepare::prepare(app, place, &work.branch, work.base, &work.text)?;
+    let spec = prepare::spec(app, (place, sprite))?;
+    Ok(Begin { spec, answer: None })
+}
+
+/// Keeps every other process from starting the same sprite.
+pub(crate) fn hold(place: &SpritePlace) -> Result<std::fs::File, Failure> {
+    place.hold().map_err(|error| match error.kind() {
+        std::io::ErrorKind::WouldBlock => Failure::new("busy", "another lattice is about to start this sprite"),
+        _ => Failure::new("io", format!("the sprite's files cannot be used: {error}")).hint("was it destroyed?"),
+    })
+}
+
+fn sprite_name(text: &str) -> Result<String, String> {
+    let fits = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    if text.is_empty() || text.len() > 40 || !text.bytes().all(fits) || text.starts_with('-') || text == "base" {
+        return Err("a name has up to 40 lower-case letters, digits and dashes".to_owned());
+    }
+    Ok(text.to_owned())
+}
+
+fn action_name(text: &str) -> Result<String, String> {
+    let name = text.to_ascii_uppercase();
+    if SpriteSettings::is_action(&name) { Ok(name) } else { Err("there is no such action".to_owned()) }
+}
+
+pub(crate) fn run_checkpoint(app: &App, _: &CheckpointArguments) -> Result<Reply, Failure> {
+    asked(&app.workspace().join(".lattice"))
+}
+
+/// Asks the supervisor of a sprite for a checkpoint.
+pub(crate) fn asked(mail: &Path) -> Result<Reply, Failure> {
+    let checkpoint = ask_for_checkpoint(mail).map_err(|error| {
+        Failure::new("no-checkpoint", format!("there is no checkpoint: {error}"))
+            .hint("this works inside a sprite that runs; outside: lattice sprite checkpoint ID")
+    })?;
+    let text = format!("{checkpoint}\n");
+    Ok(Reply::new(CheckpointDocument { checkpoint }, text))
+}
+
+impl From<RunError> for Failure {
+    fn from(error: RunError) -> Self {
+        match error {
+            RunError::Store(error) => error.into(),
+            RunError::Sandbox(error) => error.into(),
+            RunError::Replayed => Self::new("replayed", "this answer was given already; nothing was done"),
+            RunError::Io(source) => Self::new("io", format!("the sprite's files could not be used: {source}")),
+        }
+    }
+}
+
+impl From<lattice_sprites::sandbox::SandboxError> for Failure {
+    fn from(error: lattice_sprites::sandbox::SandboxError) -> Self {
+        let hint = error.hint();
+        let failure = Self::new("sandbox-refused", error.to_string());
+        hint.into_iter().fold(failure, Self::hint)
+    }
+}
+
+impl From<LandError> for Failure {
+    fn from(error: LandError) -> Self {
+        let text = error.to_string();
+        match error {
+            LandError::Engine(error) => error.into(),
+            LandError::Gated(bundle) => bundle.into(),
+            LandError::Sandbox(error) => error.into(),
+            LandError::Place(lattice_sprites::run::PlaceError::Base { source, .. }) => source.into(),
+            LandError::Place(lattice_sprites::run::PlaceError::Io { source, .. }) => {
+                Self::new("io", format!("{text}: {source}"))
+            }
+            LandError::Refused(source) => {
+                let mut causes = Vec::new();
+                let mut cause: Option<&dyn std::error::Error> = Some(&source);
+                while let Some(inner) = cause {
+                    causes.push(printable(&inner.to_string()));
+                    cause = inner.source();
+                }
+                Self { causes, ..Self::new("commits-refused", text) }
+            }
+            LandError::NotAList | LandError::Other(_) => Self::new("commits-refused", text),
+        }
+    }
+}
