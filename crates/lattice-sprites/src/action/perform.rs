@@ -71,11 +71,14 @@ pub fn carry_out(
     }
     let done = match read_action(&row.action, &row.parameters) {
         Err(problem) => Err(Trouble::Never(problem)),
-        Ok(action) => {
-            let is_first = store.begin_action(id, &row.action, &(hands.now)())?;
-            (hands.step)("intent");
-            effect(&action, (&row, sprite), is_first, hands)
-        }
+        Ok(action) => match said_before(store, &row, &action)? {
+            Some(result) => Ok(Effect { result, notice: None }),
+            None => {
+                let is_first = store.begin_action(id, &row.action, &(hands.now)())?;
+                (hands.step)("intent");
+                effect(&action, (&row, sprite), is_first, hands)
+            }
+        },
     };
     (hands.step)("effect");
     let retry = match done {
@@ -94,6 +97,18 @@ pub fn carry_out(
     };
     (hands.step)("receipt");
     Ok((store.action(id)?, retry))
+}
+
+/// What is said to people is said once, also by an agent that was interrupted and begins again.
+fn said_before(store: &Store, row: &ActionRow, action: &Action) -> Result<Option<Map<String, Value>>, StoreError> {
+    match action {
+        Action::PostComment { .. } | Action::NotifyUser { .. } => store.done_before(row),
+        // These do nothing where it is done already.
+        Action::OpenPr { .. }
+        | Action::PushToBranch { .. }
+        | Action::LabelIssue { .. }
+        | Action::FetchCredential { .. } => Ok(None),
+    }
 }
 
 /// One process at a time carries actions out; the kernel lets the next one in if it is killed.

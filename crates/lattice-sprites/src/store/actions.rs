@@ -140,6 +140,16 @@ impl Store {
         Ok(self.db.query_row(&query, params![key.0, checkpoint], action).optional()?)
     }
 
+    /// What the same request led to in an earlier session: an agent that begins again asks again.
+    pub fn done_before(&self, row: &ActionRow) -> Result<Option<Map<String, Value>>, StoreError> {
+        let same = "SELECT a.result FROM actions a JOIN actions b ON b.id = ?1 AND a.sprite = b.sprite \
+             AND a.action = b.action AND a.parameters = b.parameters AND a.id < b.id AND a.state = 'done' \
+             JOIN events ea ON ea.sprite = a.sprite AND ea.seq = a.seq \
+             JOIN events eb ON eb.sprite = b.sprite AND eb.seq = b.seq AND eb.session <> ea.session LIMIT 1";
+        let found: Option<Option<String>> = self.db.query_row(same, [row.id], |row| row.get(0)).optional()?;
+        Ok(found.map(|text| text.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default()))
+    }
+
     /// Moves an action from one state to another; `false` if it is no longer where it was.
     pub fn move_action(
         &self,
