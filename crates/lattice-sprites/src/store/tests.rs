@@ -25,7 +25,7 @@ impl World {
     fn new() -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("sprites.db");
-        let store = Store::open(&path).expect("a store");
+        let mut store = Store::open(&path).expect("a store");
         let text = |text: &str| text.to_owned();
         let new = NewSprite {
             name: text("s1"),

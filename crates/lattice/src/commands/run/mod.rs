@@ -120,9 +120,8 @@ pub(crate) fn run(app: &App, arguments: &Arguments) -> Result<Reply, Failure> {
     })?;
     let sprite = store.sprite(&name)?;
     let place = place(app, &common, &name)?;
-    let begin = begin(app, (&place, &sprite), &work).map_err(|failure| {
+    let begin = begin(app, (&place, &sprite), &work).inspect_err(|failure| {
         let _ = store.set_state(sprite.key, SpriteState::Failed, Some(&failure.message), app.now.as_str());
-        failure
     })?;
     let _held = hold(&place)?;
     follow_to_end(app, &mut store, (&place, &sprite), begin)
