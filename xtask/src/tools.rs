@@ -5,8 +5,9 @@ use std::path::Path;
 use crate::Failure;
 use crate::process::Call;
 
-/// System programs that tests use to make file systems of their own, with the Debian package of each.
-const SYSTEM_PROGRAMS: [(&str, &str); 2] = [("mkfs.ext4", "e2fsprogs"), ("losetup", "mount")];
+/// System programs that tests use to make file systems of their own and to watch the program, with the Debian package
+/// of each.
+const SYSTEM_PROGRAMS: [(&str, &str); 3] = [("mkfs.ext4", "e2fsprogs"), ("losetup", "mount"), ("strace", "strace")];
 
 /// Folders of system programs; those for administration are not in every user's `PATH`.
 const PROGRAM_FOLDERS: [&str; 6] = ["/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"];

@@ -6,7 +6,7 @@ use lattice_model::event::{Detail, Origin};
 use lattice_model::gate::Refusal;
 use lattice_model::issue::{FixEffect, FixOption, Issue, RepoHealthReport};
 use lattice_model::plan::{Hooks, Plan, Step};
-use lattice_model::snapshot::{LedgerReading, Snapshot};
+use lattice_model::snapshot::{LedgerReading, OpStateReading, Snapshot};
 use lattice_repo::{Executed, OperationRequest, ReadWorkingCopy};
 
 use crate::lifecycle::Outcome;
@@ -146,6 +146,12 @@ fn find(snapshot: &Snapshot, ids: &[String]) -> Result<Vec<ChosenFix>, Refusal> 
                 .hint("lattice doctor lists those that there are")
         })?;
         if let Some(missing) = found.fix.preconditions.iter().find(|needed| !holds.contains(needed)) {
+            if let (Capability::NoLatticeOpInProgress, OpStateReading::Present(state)) = (missing, &snapshot.op_state) {
+                let message = format!("`{id}` has to wait: `{}` is in progress", state.command);
+                return Err(Refusal::new("operation-in-progress", message)
+                    .hint("go on with: lattice continue")
+                    .hint("or go back with: lattice abort"));
+            }
             return Err(Refusal::new(
                 "precondition-failed",
                 format!("`{id}` needs {missing}, which does not hold now"),

@@ -52,7 +52,7 @@ pub struct Environment {
 
 /// Where the stages of the lifecycle are told, for `--debug`.
 #[derive(Debug, Clone, Copy)]
-pub struct Trace(pub fn(stage: &str, detail: &str));
+pub struct Trace(pub Option<fn(stage: &str, detail: &str)>);
 
 /// An open repository and the way through the law.
 #[derive(Debug)]
@@ -96,6 +96,9 @@ impl Engine {
     }
 
     fn trace_scan(&self, snapshot: &Snapshot) {
+        if self.environment.trace.0.is_none() {
+            return;
+        }
         let in_progress = match (&snapshot.op_state, snapshot.git_operation) {
             (OpStateReading::Present(state), _) => state.command.clone(),
             (OpStateReading::Damaged { .. }, _) => "unreadable".to_owned(),
@@ -104,7 +107,8 @@ impl Engine {
         };
         let diverged = snapshot.divergence.as_ref().map_or(0, |divergence| divergence.changes.len());
         let (tracked, fingerprint) = (snapshot.metadata.len(), &snapshot.fingerprint);
-        self.trace("scan", &format!("{tracked} tracked branches"));
+        let issues = lattice_model::doctor::diagnose(snapshot).len();
+        self.trace("scan", &format!("{tracked} tracked branches, {issues} issues"));
         self.trace("scan", &format!("operation in progress: {in_progress}"));
         self.trace("scan", &format!("fingerprint {fingerprint}, {diverged} refs changed outside of Lattice"));
         if snapshot.divergence.is_some() {
@@ -142,7 +146,9 @@ impl Engine {
     }
 
     fn trace(&self, stage: &str, detail: &str) {
-        (self.environment.trace.0)(stage, detail);
+        if let Some(told) = self.environment.trace.0 {
+            told(stage, detail);
+        }
     }
 }
 

@@ -21,6 +21,7 @@ use crate::fingerprint::Covered;
 use crate::format;
 use crate::git::GitError;
 use crate::git::commits::RawCommit;
+use crate::git::objects::Blob;
 use crate::git::refs::Listing;
 use crate::git::worktree::{self, HeadName};
 use crate::ledger::LEDGER;
@@ -173,36 +174,23 @@ impl Repo {
         if found.is_empty() {
             return Ok(BTreeMap::new());
         }
+        let names: Vec<_> = found.iter().map(|(_, oid)| oid.to_string()).collect();
+        let mut readings = BTreeMap::new();
         self.with_objects(|objects| {
-            let names: Vec<_> = found.iter().map(|(_, oid)| oid.to_string()).collect();
-            let infos = objects.info(&names)?;
-            let mut readings = BTreeMap::new();
-            let mut wanted = Vec::new();
-            for ((branch, oid), info) in found.iter().zip(infos) {
-                let problem = match info {
-                    None => MetadataProblem::Missing(*oid),
-                    Some(info) if info.kind != "blob" => MetadataProblem::NotABlob(info.kind),
-                    Some(info) if info.size > format::metadata::SIZE_LIMIT => {
-                        MetadataProblem::TooLarge { size: info.size, limit: format::metadata::SIZE_LIMIT }
+            objects.each_blob(&names, format::metadata::SIZE_LIMIT, |at, blob| {
+                let (branch, oid) = &found[at];
+                let content = match blob {
+                    Blob::Missing => Err(MetadataProblem::Missing(*oid)),
+                    Blob::Content(bytes) => format::metadata::parse(bytes, branch, oid.hex_len()),
+                    Blob::Other(info) if info.kind == "blob" => {
+                        Err(MetadataProblem::TooLarge { size: info.size, limit: format::metadata::SIZE_LIMIT })
                     }
-                    Some(_) => {
-                        wanted.push((branch, *oid));
-                        continue;
-                    }
+                    Blob::Other(info) => Err(MetadataProblem::NotABlob(info.kind.clone())),
                 };
-                readings.insert(branch.clone(), MetadataReading { oid: *oid, content: Err(problem) });
-            }
-            let names: Vec<_> = wanted.iter().map(|(_, oid)| oid.to_string()).collect();
-            objects.each_content(&names, |at, bytes| {
-                let (branch, oid) = wanted[at];
-                let content = match bytes {
-                    Some(bytes) => format::metadata::parse(&bytes, branch, oid.hex_len()),
-                    None => Err(MetadataProblem::Missing(oid)),
-                };
-                readings.insert(branch.clone(), MetadataReading { oid, content });
-            })?;
-            Ok(readings)
-        })
+                readings.insert(branch.clone(), MetadataReading { oid: *oid, content });
+            })
+        })?;
+        Ok(readings)
     }
 
     fn read_head(&self, branches: &BTreeMap<BranchName, Oid>) -> Result<Head, GitError> {

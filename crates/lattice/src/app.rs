@@ -83,7 +83,7 @@ impl App {
             mode: None,
             debug: global.debug,
             variables,
-            trace: Trace(if global.debug { crate::output::trace } else { |_, _| {} }),
+            trace: Trace(global.debug.then_some(crate::output::trace)),
         })
     }
 

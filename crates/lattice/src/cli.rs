@@ -65,6 +65,7 @@ pub(crate) struct Preview {
 }
 
 #[derive(Debug, Subcommand)]
+#[command(defer = true)]
 pub(crate) enum Command {
     Init(commands::init::Arguments),
     Track(commands::track::Arguments),

@@ -64,11 +64,11 @@ fn usage(arguments: &[OsString], error: &clap::Error) -> Code {
     let json = arguments.iter().any(|argument| argument == "--json");
     match error.kind() {
         ErrorKind::DisplayHelp => {
-            out(&error.render().to_string());
+            out(&help(arguments));
             Code::Done
         }
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand if !json => {
-            out(&error.render().to_string());
+            out(&help(arguments));
             Code::Usage
         }
         ErrorKind::DisplayVersion if json => {
@@ -92,6 +92,16 @@ fn usage(arguments: &[OsString], error: &clap::Error) -> Code {
             err(&error.render().to_string());
             Code::Usage
         }
+    }
+}
+
+/// Commands say what they are for only once they are built, which a run of one of them does without.
+fn help(arguments: &[OsString]) -> String {
+    let mut whole = Cli::command();
+    whole.build();
+    match whole.try_get_matches_from_mut(arguments) {
+        Err(error) => error.render().to_string(),
+        Ok(_) => String::new(),
     }
 }
 

@@ -73,7 +73,8 @@ impl Failure {
 
 impl From<Refusal> for Failure {
     fn from(refusal: Refusal) -> Self {
-        Self { hints: refusal.hints, ..Self::new(refusal.code, refusal.message) }
+        let code = if refusal.code == "operation-in-progress" { Code::InProgress } else { Code::Failed };
+        Self { hints: refusal.hints, ..Self::new(refusal.code, refusal.message).code(code) }
     }
 }
 
@@ -283,6 +284,8 @@ impl From<DeriveError> for Failure {
         match error {
             DeriveError::NothingLeft { .. } => Self::new("nothing-left", text)
                 .hint("nothing was changed; lattice create makes a branch without changes of its own"),
+            DeriveError::NothingToRevert { .. } => Self::new("nothing-left", text)
+                .hint("nothing was changed; what has not landed yet is taken out with lattice pop or lattice delete"),
             DeriveError::DoesNotFit { .. } => Self::new("does-not-fit", text).hint(
                 "nothing was changed; lattice modify --into <branch> gives everything that is staged to one branch",
             ),

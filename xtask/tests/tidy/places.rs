@@ -124,14 +124,16 @@ fn only_the_repository_crate_names_the_operation_marker() {
 }
 
 /// Planner, doctor and explanations live in the model, which has no way to the repository at all.
-// proves: ST-4.1-2, ST-6.3-3
-// proves partly: ST-12-9 — that planners are out of reach without a gated context
+// proves: ST-4.1-2, ST-6.3-3, ST-12-9
 #[test]
 fn the_program_reaches_repositories_through_the_engine_alone() {
     let mut sources = product();
     sources.retain(|source| source.path.starts_with("crates/lattice/"));
     let found = offenders(&sources, &[], |line| line.code.contains("lattice_repo"));
     assert_kept("the program has no write path of its own", &found);
+    let steps = ["gate::gate", "gate::Ready", "Gate::Ready", "plan::Step", "Step::"];
+    let found = offenders(&sources, &["crates/lattice/src/commands/change.rs"], |line| holds(line, &steps));
+    assert_kept("the program neither gates nor plans", &found);
 }
 
 // proves: ST-9.1-8

@@ -40,7 +40,13 @@ impl Executor<'_> {
         }
         let below = self.repo.with_objects(|objects| objects.tree_of(draft.parent))?;
         if below == draft.tree {
-            return Err(DeriveError::NothingLeft { branch: branch.clone() }.into());
+            return Err(match how {
+                Derivation::Revert { commit, .. } => DeriveError::NothingToRevert { commit: *commit },
+                Derivation::Squash { .. } | Derivation::Rest { .. } | Derivation::Files { .. } => {
+                    DeriveError::NothingLeft { branch: branch.clone() }
+                }
+            }
+            .into());
         }
         let sign = self.git.signing()?;
         let (parents, authored_by) = (vec![draft.parent], draft.author.as_ref());

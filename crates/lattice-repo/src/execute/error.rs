@@ -64,6 +64,8 @@ pub enum ExecuteError {
 pub enum DeriveError {
     #[error("nothing would be left for a commit of {branch}")]
     NothingLeft { branch: BranchName },
+    #[error("the trunk holds nothing of {commit} that could be taken back")]
+    NothingToRevert { commit: Oid },
     #[error("{commit} cannot be taken back by itself")]
     RevertConflicts { commit: Oid },
     #[error("what was made of {path} is not what is staged")]

@@ -406,7 +406,6 @@ impl<'a> Executor<'a> {
         }
         Some(NewEvent {
             category: Category::DivergenceObserved,
-            op: OpId::of(format!("{} divergence", self.journal.op_id).as_bytes()),
             refs: seen.changes.clone(),
             before: seen.prior.clone(),
             after: Some(seen.current.clone()),

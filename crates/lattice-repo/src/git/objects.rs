@@ -30,6 +30,15 @@ pub(crate) struct ObjectInfo {
     pub(crate) size: u64,
 }
 
+/// What stands under a name that is to be a small blob.
+#[derive(Debug)]
+pub(crate) enum Blob<'a> {
+    Missing,
+    Content(&'a [u8]),
+    /// No blob, or one that is too large.
+    Other(&'a ObjectInfo),
+}
+
 impl Git {
     pub(crate) fn object_reader(&self) -> Result<ObjectReader, GitError> {
         let mut conversation = self.call(COMMAND).args(["--batch-command", "--buffer"]).converse()?;
@@ -47,34 +56,50 @@ impl ObjectReader {
 
     /// The content of each object, `None` for what does not exist.
     pub(crate) fn contents<S: AsRef<str>>(&mut self, names: &[S]) -> Result<Vec<Option<Vec<u8>>>, GitError> {
-        let mut found = Vec::with_capacity(names.len());
-        self.each_content(names, |_, content| found.push(content))?;
-        Ok(found)
+        self.ask("contents", names, |reader| match reader.header()? {
+            Header::Missing => Ok(None),
+            Header::Found(info) => {
+                let mut bytes = Vec::new();
+                reader.content(&info, &mut bytes)?;
+                Ok(Some(bytes))
+            }
+        })
     }
 
-    /// Hands over the content of each object as it comes, with its place in the list.
-    pub(crate) fn each_content<S: AsRef<str>>(
+    /// Hands over each blob of at most `limit` bytes as it comes, with its place in the list. Anything else is passed
+    /// over unread, so that nothing is held that nobody asked for.
+    pub(crate) fn each_blob<S: AsRef<str>>(
         &mut self,
         names: &[S],
-        mut take: impl FnMut(usize, Option<Vec<u8>>),
+        limit: u64,
+        mut take: impl FnMut(usize, Blob<'_>),
     ) -> Result<(), GitError> {
         let mut at = 0;
+        let mut bytes = Vec::new();
         self.ask("contents", names, |reader| {
-            let content = match reader.header()? {
-                Header::Missing => None,
-                Header::Found(info) => {
-                    let mut bytes = vec![0; usize::try_from(info.size).unwrap_or(usize::MAX)];
-                    reader.stdout.read_exact(&mut bytes).map_err(pipe)?;
-                    let mut newline = [0];
-                    reader.stdout.read_exact(&mut newline).map_err(pipe)?;
-                    Some(bytes)
+            match reader.header()? {
+                Header::Missing => take(at, Blob::Missing),
+                Header::Found(info) if info.kind == "blob" && info.size <= limit => {
+                    reader.content(&info, &mut bytes)?;
+                    take(at, Blob::Content(&bytes));
                 }
-            };
-            take(at, content);
+                Header::Found(info) => {
+                    let rest = &mut reader.stdout.by_ref().take(info.size.saturating_add(1));
+                    std::io::copy(rest, &mut std::io::sink()).map_err(pipe)?;
+                    take(at, Blob::Other(&info));
+                }
+            }
             at += 1;
             Ok(())
         })
         .map(drop)
+    }
+
+    fn content(&mut self, info: &ObjectInfo, bytes: &mut Vec<u8>) -> Result<(), GitError> {
+        bytes.resize(usize::try_from(info.size).unwrap_or(usize::MAX), 0);
+        self.stdout.read_exact(bytes).map_err(pipe)?;
+        let mut newline = [0];
+        self.stdout.read_exact(&mut newline).map_err(pipe)
     }
 
     /// Sends all requests while the answers are read, so that neither pipe can fill up and block. What fits into a

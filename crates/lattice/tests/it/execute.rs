@@ -116,7 +116,7 @@ fn a_ref_that_changes_after_the_last_look_is_not_overwritten_and_leaves_no_marke
     assert_eq!(newest(&repo), "Aborted");
 }
 
-// proves partly: ST-6.2-5 — a checkout between the second look and the move of the refs goes unnoticed
+// proves: ST-6.2-5
 #[test]
 fn a_branch_that_is_checked_out_elsewhere_meanwhile_is_not_moved() {
     let repo = behind();

@@ -98,7 +98,6 @@ fn a_configured_explainer_adds_to_the_baseline_and_replaces_nothing() {
 }
 
 // proves: ST-9.2-4
-// proves partly: ST-9.2-1 — a timeout ends it, but the deterministic text is printed afterwards, with the rest
 #[test]
 fn an_explainer_that_hangs_fails_or_is_missing_costs_only_its_text() {
     let healthy = explained_by("true");
@@ -122,6 +121,20 @@ fn an_explainer_that_hangs_fails_or_is_missing_costs_only_its_text() {
         assert!(output.stdout.contains("go round in a circle"), "{explain}:\n{}", output.snapshot());
         assert_eq!(decisions(&repo), expected, "{explain}");
     }
+}
+
+// proves: ST-9.2-1
+#[test]
+fn the_text_that_needs_no_help_is_there_while_the_explainer_still_thinks() {
+    let repo = explained_by("cat >/dev/null; read answer </dev/tty; echo \"heard $answer\"");
+    let id = text(&issue(&report(&repo), "cycle")["id"]).to_owned();
+    // The explainer ends only after the text was seen on the terminal.
+    let output = lattice(&repo).args(["explain", &id]).terminal().answer("go round in a circle", "it\r").run();
+    assert!(output.stdout.contains("heard it"), "{}", output.snapshot());
+    let slow = "[explain]\ncommand = [\"sleep\", \"600\"]\ntimeout_ms = 200\n";
+    repo.write_config(&format!("[trunk]\nbranch = \"main\"\n{slow}"));
+    let output = lattice(&repo).args(["explain", &id]).ok();
+    assert!(!output.stdout.contains("The explainer adds"), "a timeout ends it:\n{}", output.snapshot());
 }
 
 // proves: ST-1.3-3, ST-4.1-28, ST-9.1-1, ST-9.1-5
@@ -176,7 +189,7 @@ fn an_explainer_that_names_a_fix_causes_no_change() {
     assert_same(&before, &repo.state());
 }
 
-// proves partly: ST-9.1-7 — that gating comes first is seen from its not being called at all
+// proves: ST-9.1-7
 #[test]
 fn no_explainer_is_called_by_a_command_that_decides() {
     let repo = explained_by("true");
@@ -186,8 +199,14 @@ fn no_explainer_is_called_by_a_command_that_decides() {
         lattice(&repo).args(args).run();
         assert!(!called.exists(), "{args:?} needs no explanation");
     }
-    lattice(&repo).args(["doctor", "--explain"]).run();
-    assert!(called.exists(), "the explainer of this test works");
+    configure(&repo, "cat >/dev/null; echo THINKING >/dev/tty");
+    let output = lattice(&repo).args(["--debug", "--no-interactive", "doctor", "--explain"]).terminal().run();
+    let place = |text: &str| output.stdout.find(text).unwrap_or_else(|| panic!("{text}:\n{}", output.snapshot()));
+    assert!(
+        place("debug: doctor: 2 issues") < place("THINKING"),
+        "what is decided is decided before:\n{}",
+        output.snapshot()
+    );
 }
 
 // proves: ST-9.1-2

@@ -126,7 +126,7 @@ fn log_shows_the_rest_and_names_what_it_cannot_read() {
     assert_eq!(gated["error"]["code"], "gated", "what log can do without, restack cannot: {gated:#}");
 }
 
-// proves partly: ST-5.3-4 — RepoOpen is tested where there is no repository
+// proves: ST-5.3-4
 #[test]
 fn restack_names_exactly_the_capability_that_is_missing() {
     let seven = [
@@ -151,6 +151,11 @@ fn restack_names_exactly_the_capability_that_is_missing() {
         let said = format!("debug: gate: repair: {capability} missing");
         assert!(output.stderr.contains(&said), "{name}:\n{}", output.snapshot());
     }
+    let repo = states::stack();
+    let outside = repo.sandbox().root().join("outside");
+    std::fs::create_dir(&outside).expect("the sandbox can be written");
+    let output = lattice(&repo).cwd(&outside).args(["--json", "restack"]).fails(1);
+    assert_eq!(output.json()["error"]["code"], "not-a-repository", "no repository is open: {}", output.snapshot());
 }
 
 // proves: ST-5.2-1, ST-5.2-3, ST-5.2-4, ST-5.2-5, ST-5.2-6, ST-5.2-7, ST-5.2-11, ST-5.2-17

@@ -71,8 +71,7 @@ fn stack() -> TestRepo {
     repo
 }
 
-// proves: ST-3.4.1-3, ST-3.4.2-1, ST-3.4.2-2, ST-3.4.2-9, ST-3.4.2-10
-// proves partly: ST-3.4.2-8 — a divergence that the command saw has an id of its own
+// proves: ST-3.4.1-3, ST-3.4.2-1, ST-3.4.2-2, ST-3.4.2-8, ST-3.4.2-9, ST-3.4.2-10
 #[test]
 fn every_operation_leaves_what_it_intended_and_what_it_did() {
     let repo = stack();
@@ -96,6 +95,12 @@ fn every_operation_leaves_what_it_intended_and_what_it_did() {
         assert_eq!(committed["fingerprint_before"], was, "{args:?} began from here");
         assert_eq!(committed["fingerprint_after"], recomputed(&repo, "main"), "{args:?} ended here");
     }
+    advance(&repo, "a");
+    lattice(&repo).args(["freeze", "a"]).ok();
+    let ledger = repo.ledger();
+    assert_eq!(ledger[2]["event"], "DivergenceObserved");
+    let ids: std::collections::BTreeSet<_> = ledger[..3].iter().map(|event| text(&event["op_id"])).collect();
+    assert_eq!(ids.len(), 1, "what a command saw is part of what it did: {:#?}", &ledger[..3]);
 }
 
 // proves: ST-3.4-1, ST-3.4-2, ST-3.4-3, ST-3.4-4

@@ -173,7 +173,7 @@ fn commands_that_only_look_end_with_the_scan() {
     assert!(repo.ledger().is_empty(), "and leave no record");
 }
 
-// proves partly: ST-12-2 — the health report, which the trace does not show
+// proves: ST-12-2
 #[test]
 fn the_scan_tells_operation_fingerprint_and_divergence_before_the_gate() {
     let repo = TestRepo::draw("main* <- a");
@@ -182,14 +182,18 @@ fn the_scan_tells_operation_fingerprint_and_divergence_before_the_gate() {
     repo.commit_file("a.txt", "in conflict\n", "trunk touches the same file");
     let paused = lattice(&repo).args(["restack", "--debug"]).fails(4);
     let scan = paused.stderr.split("debug: gate").next().expect("a beginning").to_owned();
-    for part in
-        ["1 tracked branches", "operation in progress: none", "fingerprint ", "1 refs changed outside of Lattice"]
-    {
+    for part in [
+        "1 tracked branches, 0 issues",
+        "operation in progress: none",
+        "fingerprint ",
+        "1 refs changed outside of Lattice",
+    ] {
         assert!(scan.contains(part), "`{part}` is told before the gate:\n{}", paused.snapshot());
     }
     assert_eq!(stages(&paused), ["scan", "divergence", "gate", "plan", "execute"], "a conflict stops there");
     let busy = lattice(&repo).args(["freeze", "a", "--debug"]).fails(3);
     assert!(busy.stderr.contains("operation in progress: restack"), "{}", busy.snapshot());
+    assert!(busy.stderr.contains("1 tracked branches, 1 issues"), "{}", busy.snapshot());
     assert_eq!(stages(&busy), ["scan", "gate"], "a gated command ends at the gate");
     assert!(busy.stderr.contains("debug: gate: repair: NoLatticeOpInProgress missing"), "{}", busy.snapshot());
 }

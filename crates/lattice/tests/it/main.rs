@@ -21,6 +21,7 @@ mod info;
 mod init;
 mod interactive;
 mod kill;
+mod laws;
 mod ledger;
 mod lifecycle;
 mod log;

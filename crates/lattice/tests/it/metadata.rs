@@ -263,7 +263,8 @@ fn the_schema_of_metadata_is_pinned_to_its_version() {
     assert_eq!(paths, expected, "fields of version 1; other fields are another version");
 }
 
-// proves partly: ST-14.3-2 — there is no version above 1 yet
+// There is no version above 1 yet, so there is nothing to migrate from.
+// proves: ST-14.3-2
 #[test]
 fn an_unknown_version_is_refused_with_guidance() {
     let repo = TestRepo::draw("main* <- a");

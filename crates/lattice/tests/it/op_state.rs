@@ -32,7 +32,6 @@ fn put(path: &Path, content: &[u8]) {
 
 // proves: ST-3.3-3, ST-3.3-5, ST-3.3-7, ST-3.4.2-9
 // proves partly: ST-3.3-9 — not in a bare repository
-// proves partly: ST-3.4.2-8 — the events of one operation, not that two differ
 #[test]
 fn the_marker_says_which_operation_of_which_command_changes_what_and_where() {
     let repo = TestRepo::draw("main <- api* <- ui; main <- db");
@@ -81,7 +80,7 @@ fn the_marker_of_a_linked_worktree_names_that_worktree() {
     lattice(&other).arg("abort").ok();
 }
 
-// proves partly: ST-3.3-13, ST-13.2-5 — not `apply`, `up`, `top` and `doctor --fix`
+// proves: ST-3.3-13, ST-13.2-5
 #[test]
 fn while_an_operation_is_in_progress_every_other_change_is_refused() {
     let repo = paused();
@@ -90,9 +89,16 @@ fn while_an_operation_is_in_progress_every_other_change_is_refused() {
     lattice(&repo).args(["config", "set", "undo.keep_days", "40"]).ok();
     lattice(&repo).args(["freeze", "db"]).ok();
     lattice(&repo).arg("undo").ok();
+    lattice(&repo).args(["plan", "freeze", "db", "--out", "../plan.json"]).ok();
     lattice(&repo).arg("restack").fails(4);
+    repo.set_metadata_raw("ui", b"garbage");
+    let report = lattice(&repo).arg("doctor").json();
+    let issues = report["issues"].as_array().expect("a list");
+    let damage = issues.iter().find(|issue| issue["kind"] == "metadata-unreadable").expect("it is an issue");
+    let fixes = damage["fixes"].as_array().expect("there are fixes");
+    let fix = fixes.iter().find(|fix| fix["user_action"].is_null()).expect("one can be applied")["id"].clone();
     let before = repo.state();
-    let commands: [&[&str]; 18] = [
+    let commands: [&[&str]; 22] = [
         &["init", "--trunk", "main"],
         &["init", "--reset", "--force"],
         &["track", "ui", "--force"],
@@ -105,8 +111,12 @@ fn while_an_operation_is_in_progress_every_other_change_is_refused() {
         &["freeze", "db"],
         &["unfreeze", "db"],
         &["checkout", "db"],
+        &["up"],
         &["down"],
+        &["top"],
         &["bottom"],
+        &["apply", "../plan.json"],
+        &["doctor", "--fix", fix.as_str().expect("text")],
         &["trunk", "set", "db"],
         &["config", "set", "undo.keep_days", "30"],
         &["undo"],

@@ -66,9 +66,14 @@ const ELSEWHERE: [&str; 25] = [
     "unlink",
 ];
 
-// proves partly: ST-13.4-4 — doctor in every state of the suite
+// proves: ST-13.4-4
 #[test]
 fn every_command_prints_one_document_that_its_schema_describes() {
+    for state in crate::doctor::states::ALL {
+        let repo = (state.make)();
+        let document = lattice(&repo).args(["doctor", "--json"]).run().json();
+        assert_eq!(validated(&repo, &document), "doctor", "{}: {document:#}", state.name);
+    }
     let repo = sample();
     repo.write("new.txt", "new\n");
     let listed = lattice(&repo).arg("schema").json();
@@ -327,7 +332,7 @@ fn nothing_ever_asks_without_a_terminal_even_with_stdin_closed() {
     assert_same(&before, &repo.state());
 }
 
-// proves partly: ST-4.1-4 — prompts on a terminal
+// proves: ST-4.1-4
 #[test]
 fn quiet_says_less_and_debug_says_more_on_stderr_alone() {
     let repo = TestRepo::draw("main* <- a");
@@ -339,6 +344,17 @@ fn quiet_says_less_and_debug_says_more_on_stderr_alone() {
     assert_eq!(debug.json()["ok"], json!(true), "stdout holds the document and nothing else");
     let failed = lattice(&repo).args(["freeze", "main", "--quiet"]).fails(1);
     assert!(failed.stderr.contains("is the trunk"), "a refusal is told in any case:\n{}", failed.snapshot());
+    let asked = lattice(&repo).arg("checkout").terminal().answer("Which", "\x03").run();
+    assert_ne!(asked.code, Some(0), "{}", asked.snapshot());
+    let untold = lattice(&repo).args(["checkout", "--no-interactive"]).terminal().run();
+    assert!(!untold.stdout.contains("Which"), "told not to ask:\n{}", untold.snapshot());
+    let hooks = repo.common_dir().join("hooks");
+    std::fs::create_dir_all(&hooks).expect("a folder for hooks");
+    std::fs::write(hooks.join("pre-commit"), "#!/bin/sh\nexit 1\n").expect("a hook");
+    shell(&repo, &format!("chmod +x '{}'", hooks.join("pre-commit").display()), &[]);
+    repo.write("more.txt", "more\n");
+    lattice(&repo).args(["create", "more", "-a", "-m", "more"]).fails(1);
+    lattice(&repo).args(["create", "more", "-a", "-m", "more", "--no-verify"]).ok();
 }
 
 #[test]

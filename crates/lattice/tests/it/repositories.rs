@@ -182,7 +182,7 @@ fn a_stale_lock_of_a_reftable_is_named_and_removed_on_request() {
     lattice(&repo).args(["freeze", "a"]).ok();
 }
 
-// proves partly: ST-5.2-2 — a repository that is there is the rest of the suite
+// proves: ST-5.2-2
 #[test]
 fn outside_of_a_repository_every_command_refuses_by_name() {
     let repo = TestRepo::new();
@@ -207,6 +207,9 @@ fn outside_of_a_repository_every_command_refuses_by_name() {
         assert_eq!(output.json()["error"]["code"], "not-a-repository", "{args:?}: {}", output.snapshot());
     }
     assert_eq!(fs::read_dir(&outside).expect("it is there").count(), 0, "nothing is written there");
+    let found = lattice(&repo).arg("doctor").json();
+    let held = found["capabilities"].as_array().expect("a list");
+    assert!(held.contains(&"RepoOpen".into()), "where there is one, it is open: {found:#}");
 }
 
 #[test]
