@@ -15,6 +15,7 @@ use crate::command::navigate::{Destination, Navigate};
 use crate::command::reparent::Move;
 use crate::command::restack::{Reach, Restack};
 use crate::doctor;
+use crate::event::RefChange;
 use crate::history::History;
 use crate::id::{ContentDigest, Fingerprint, Oid};
 use crate::issue::IssueKind;
@@ -22,8 +23,8 @@ use crate::name::BranchName;
 use crate::plan::Hooks;
 use crate::settings::Settings;
 use crate::snapshot::{
-    Completeness, ConfigReading, Context, GitOperation, Head, LedgerReading, MetadataProblem, MetadataReading,
-    OpStateReading, Repository, StaleLock, WorkingCopy,
+    Completeness, ConfigReading, Context, Divergence, GitOperation, Head, LedgerReading, MetadataProblem,
+    MetadataReading, OpStateReading, Repository, StaleLock, WorkingCopy,
 };
 use crate::time::Timestamp;
 
@@ -264,10 +265,11 @@ fn a_healthy_snapshot_is_ready_for_every_command() {
 }
 
 proptest! {
-    // proves: ST-5.4-1, ST-5.4-4, ST-4.1-13
+    // proves: ST-5.4-1, ST-5.4-4, ST-4.1-13, ST-7.3-1
     #[test]
     fn a_bundle_is_given_exactly_where_a_required_capability_is_absent(
         chosen in proptest::sample::subsequence((0..DEFECTS.len()).collect::<Vec<_>>(), 0..=4),
+        changed in proptest::sample::subsequence(vec!["main", "a", "b", "gone"], 1..=4),
     ) {
         let mut snapshot = healthy();
         for at in &chosen {
@@ -284,7 +286,16 @@ proptest! {
                 prop_assert!(named, "only what blocks is listed: {:?}", verdict);
             }
         }
-        prop_assert_eq!(verdicts(&snapshot), verdicts(&snapshot), "the same snapshot gives the same plans");
+        let decided = verdicts(&snapshot);
+        prop_assert_eq!(&decided, &verdicts(&snapshot), "the same snapshot gives the same plans");
+        let change = |branch: &&str| RefChange { name: name(branch).branch_ref(), old: Some(oid(7)), new: Some(oid(8)) };
+        let fingerprint = |text: &[u8]| Fingerprint::of(text);
+        snapshot.divergence = Some(Divergence {
+            prior: fingerprint(b"before"),
+            current: fingerprint(b"now"),
+            changes: changed.iter().map(change).collect(),
+        });
+        prop_assert_eq!(decided, verdicts(&snapshot), "a divergence decides nothing by itself");
     }
 }
 

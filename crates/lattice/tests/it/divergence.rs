@@ -57,7 +57,6 @@ fn a_change_by_git_is_reported_and_recorded_once_with_both_fingerprints_and_the_
     assert!(log["divergence"].to_string().contains("refs/heads/api"), "{log}");
 }
 
-// proves partly: ST-7.2-1 — eight commands; `verify` changes nothing and so records nothing
 #[test]
 fn every_command_that_reads_a_repository_notices_a_change() {
     let commands: [&[&str]; 8] = [

@@ -49,7 +49,6 @@ fn unhook(repo: &TestRepo) {
 }
 
 // proves: ST-2-8, ST-3.2.3-2, ST-3.2.3-3, ST-7.3-4, ST-13.2-1
-// proves partly: ST-6.2-6 — the refs of a restack, not those of every command
 #[test]
 fn a_ref_that_changes_at_any_moment_keeps_the_foreign_value() {
     // A branch of the plan, a document of the plan, and the trunk that the plan depends on.
@@ -97,7 +96,6 @@ fn a_ref_that_changes_at_any_moment_keeps_the_foreign_value() {
 // its op-state behind.
 // proves: ST-6.2-7
 // proves partly: ST-3.4.2-3 — the failed comparison; `abort` is in the tests of conflicts
-// proves partly: ST-4.1-18 — as ST-6.2-6
 #[test]
 fn a_ref_that_changes_after_the_last_look_is_not_overwritten_and_leaves_no_marker() {
     let repo = behind();

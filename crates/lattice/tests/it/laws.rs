@@ -111,7 +111,7 @@ fn folder(arguments: &str) -> PathBuf {
 }
 
 /// Each command that changes something, in an order in which each has something to do.
-const CHANGING: [&[&str]; 27] = [
+pub(crate) const CHANGING: [&[&str]; 27] = [
     &["restack"],
     &["create", "top", "-a", "-m", "More"],
     &["modify", "-m", "Said better"],
@@ -141,7 +141,7 @@ const CHANGING: [&[&str]; 27] = [
     &["init", "--reset", "--force"],
 ];
 
-fn behind() -> TestRepo {
+pub(crate) fn behind() -> TestRepo {
     let repo = TestRepo::draw("main <- api <- ui*");
     repo.git(&["checkout", "--quiet", "main"]);
     repo.commit_file("trunk.txt", "moved\n", "trunk moves");

@@ -74,7 +74,8 @@ fn what_others_changed_is_told_in_full_and_recorded_once() {
     assert_eq!(count(&repo, "DivergenceObserved"), 2, "another change is another observation");
 }
 
-// proves partly: ST-7.2-1 — `parent`, `children`, `trunk` and `ops` record it and say so only with `--debug`
+// Those that answer one question for a script say so only with `--debug`, and record it like all others.
+// proves: ST-7.2-1
 #[test]
 fn every_command_compares_with_the_last_operation() {
     let repo = TestRepo::draw("main* <- a <- b");
@@ -96,6 +97,20 @@ fn every_command_compares_with_the_last_operation() {
         assert!(output.stderr.contains(", 1 refs changed outside"), "{args:?} compares:\n{}", output.snapshot());
         assert_eq!(count(&repo, "DivergenceObserved"), before + 1, "{args:?} records what it saw");
         assert_eq!(newest(&repo)["command"], args[0], "and under its own name");
+    }
+    // It changes nothing at all, and so only tells.
+    advance(&repo, "a");
+    let output = lattice(&repo).args(["--debug", "verify"]).run();
+    assert!(output.stderr.contains(", 1 refs changed outside"), "{}", output.snapshot());
+    for args in crate::laws::CHANGING {
+        let repo = crate::laws::behind();
+        lattice(&repo).args(["freeze", "api"]).ok();
+        lattice(&repo).args(["unfreeze", "api"]).ok();
+        lattice(&repo).args(["freeze", "ui"]).ok();
+        lattice(&repo).arg("undo").ok();
+        advance(&repo, "main");
+        let output = lattice(&repo).arg("--debug").args(args).run();
+        assert!(output.stderr.contains(", 1 refs changed outside"), "{args:?} compares:\n{}", output.snapshot());
     }
 }
 

@@ -30,8 +30,7 @@ fn put(path: &Path, content: &[u8]) {
     file.write_all(content).expect("there is space");
 }
 
-// proves: ST-3.3-3, ST-3.3-5, ST-3.3-7, ST-3.4.2-9
-// proves partly: ST-3.3-9 — not in a bare repository
+// proves: ST-3.3-3, ST-3.3-5, ST-3.3-7, ST-3.3-9, ST-3.4.2-9
 #[test]
 fn the_marker_says_which_operation_of_which_command_changes_what_and_where() {
     let repo = TestRepo::draw("main <- api* <- ui; main <- db");
@@ -63,6 +62,14 @@ fn the_marker_says_which_operation_of_which_command_changes_what_and_where() {
     let expected: Vec<_> = names.iter().map(|name| ((*name).to_owned(), before[*name].clone())).collect();
     assert_eq!(olds(&marker), expected, "exactly what the plan touches, with the values from before");
     assert_eq!(olds(intent), expected, "and the ledger says the same");
+    let bare = lattice_testkit::Setup::default().bare().draw("main <- a");
+    let copy = bare.sandbox().root().join("seen-bare");
+    let mut wrapper = GitWrapper::new(&bare);
+    wrapper.on("update-ref", 1, Action::Run(format!("cp {} {}", bare.op_state_path().display(), copy.display())));
+    lattice(&bare).args(["freeze", "a"]).wrapper(&wrapper).ok();
+    let seen: Value = serde_json::from_slice(&std::fs::read(copy).expect("it was there")).expect("it is JSON");
+    assert_eq!(seen["origin_work_dir"], Value::Null, "a bare repository has no working tree");
+    assert_eq!(seen["origin_git_dir"], Value::from(bare.git_dir().to_str()));
 }
 
 // proves: ST-3.3-8

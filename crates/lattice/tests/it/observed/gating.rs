@@ -59,7 +59,6 @@ fn corrupt_metadata_gates_what_needs_it_and_nothing_else() {
     lattice(&repo).args(["checkout", "b"]).ok();
 }
 
-// proves partly: ST-7.3-1 — six changes and two commands, not random snapshots
 #[test]
 fn gating_is_the_same_whether_a_divergence_is_known_or_not() {
     let changes: [(&str, Change); 6] = [
