@@ -6,9 +6,11 @@ use toml_edit::{DocumentMut, Item, Table, Value};
 
 use crate::name::BranchName;
 
+mod agents;
 mod sprites;
 
-pub use sprites::{CredentialSource, Policy, SpriteSettings};
+pub use agents::AgentSettings;
+pub use sprites::{CredentialSource, Policy, SpriteLimits, SpriteSettings};
 
 /// Every option, after the repository's file has overridden the user's.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -132,6 +134,16 @@ pub const OPTIONS: &[KnownOption] = &[
     KnownOption { key: "actions.label_issue", kind: OptionKind::Text, help: "LABEL_ISSUE of agents: the same" },
     KnownOption { key: "actions.notify_user", kind: OptionKind::Text, help: "NOTIFY_USER of agents: the same" },
     KnownOption { key: "actions.fetch_credential", kind: OptionKind::Text, help: "FETCH_CREDENTIAL: the same" },
+    KnownOption { key: "sprite.agent", kind: OptionKind::Text, help: "the agent that runs if none is named" },
+    KnownOption {
+        key: "sprite.layers",
+        kind: OptionKind::TextList,
+        help: "folders that agents find in their workspace",
+    },
+    KnownOption { key: "sprite.memory_mb", kind: OptionKind::Integer, help: "memory of a sprite" },
+    KnownOption { key: "sprite.processes", kind: OptionKind::Integer, help: "processes of a sprite" },
+    KnownOption { key: "sprite.output_mb", kind: OptionKind::Integer, help: "what an agent may print" },
+    KnownOption { key: "sprite.minutes", kind: OptionKind::Integer, help: "how long an agent may run at a time" },
     KnownOption { key: "notify.command", kind: OptionKind::TextList, help: "program that gets what agents tell you" },
     KnownOption { key: "github.app", kind: OptionKind::Text, help: "name of the GitHub App in URLs" },
 ];

@@ -27,6 +27,8 @@ pub enum Outcome {
     Confirmed {
         seq: u64,
         event: Event,
+        /// The side that had it second.
+        side: Side,
     },
     /// It was known from this side: the file was read again.
     Known,
@@ -156,7 +158,7 @@ impl Merger {
         let seq = waiting.unwrap_or(self.next_seq);
         let findings = if side == self.authority { self.rules.observe(Happening::Event(&event)) } else { Vec::new() };
         if waiting.is_some() {
-            outcomes.push(Outcome::Confirmed { seq, event });
+            outcomes.push(Outcome::Confirmed { seq, event, side });
         } else {
             self.next_seq += 1;
             self.recall(side, key, seq);

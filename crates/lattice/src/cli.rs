@@ -130,6 +130,7 @@ pub(crate) enum Command {
     Approvals(commands::approvals::ListArguments),
     Approve(commands::approvals::ApproveArguments),
     Deny(commands::approvals::DenyArguments),
+    Proposals(commands::proposals::Arguments),
     Emit(commands::emit::Arguments),
     Checkpoint(commands::run::CheckpointArguments),
     Completion(commands::program::CompletionArguments),

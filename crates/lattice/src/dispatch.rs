@@ -175,6 +175,7 @@ pub(crate) fn dispatch(app: &App, command: Command) -> Result<Reply, Failure> {
         Command::Approvals(arguments) => commands::approvals::run_list(app, &arguments),
         Command::Approve(arguments) => commands::approvals::run_approve(app, &arguments),
         Command::Deny(arguments) => commands::approvals::run_deny(app, &arguments),
+        Command::Proposals(arguments) => commands::proposals::run(app, &arguments),
         Command::Emit(arguments) => commands::emit::run(app, arguments),
         Command::Completion(arguments) => commands::program::run_completion(&arguments),
         Command::Man(arguments) => commands::program::run_man(&arguments),

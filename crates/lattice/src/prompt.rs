@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::io::{BufRead, Read, Write};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
 
@@ -123,6 +123,13 @@ fn harmless_environment() -> Vec<(&'static str, std::ffi::OsString)> {
         .into_iter()
         .filter_map(|name| Some((name, std::env::var_os(name)?)))
         .collect()
+}
+
+/// Starts a program that runs on when this one has ended.
+pub(crate) fn let_run(program: &Path, arguments: &[&str], directory: &Path) -> std::io::Result<Child> {
+    let mut command = start(program);
+    command.args(arguments).current_dir(directory);
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()
 }
 
 /// Runs a program in a directory and gives its exit code and everything it printed.

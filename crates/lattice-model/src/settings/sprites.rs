@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use super::AgentSettings;
+
 /// What happens when an agent asks for an action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Policy {
@@ -22,6 +24,22 @@ pub enum CredentialSource {
     Command(Vec<String>),
 }
 
+/// What one sprite may use at most.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SpriteLimits {
+    pub memory_mb: u64,
+    pub processes: u64,
+    pub output_mb: u64,
+    /// How long an agent may run before it ends or waits.
+    pub minutes: u64,
+}
+
+impl Default for SpriteLimits {
+    fn default() -> Self {
+        Self { memory_mb: 16 << 10, processes: 2048, output_mb: 1 << 10, minutes: 24 * 60 }
+    }
+}
+
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SpriteSettings {
     /// What was decided for actions, by their names; the others are as [`SpriteSettings::policy`] says.
@@ -29,6 +47,12 @@ pub struct SpriteSettings {
     pub credentials: BTreeMap<String, CredentialSource>,
     /// The program that gets what agents want the user to know.
     pub notify: Vec<String>,
+    /// The agent that runs if none is named.
+    pub agent: Option<String>,
+    pub agents: BTreeMap<String, AgentSettings>,
+    /// Folders of the checkout here, such as `node_modules`, that agents find in their workspace.
+    pub layers: Vec<String>,
+    pub limits: SpriteLimits,
 }
 
 /// Every action with what happens if nothing else was said.
@@ -65,6 +89,11 @@ impl SpriteSettings {
             Some(default) => self.policies.get(action).copied().unwrap_or(default),
             None => Policy::Deny,
         }
+    }
+
+    /// The agent of this name.
+    pub fn agent(&self, name: &str) -> Option<AgentSettings> {
+        self.agents.get(name).cloned().or_else(|| AgentSettings::preset(name))
     }
 
     /// Whether there is an action of this name.

@@ -63,6 +63,13 @@ pub struct Work<'a> {
 /// More than this no sprite commits.
 const MOST: u64 = 2 << 30;
 
+/// The branches that a sprite has, by name and tip, apart from those that are at its base.
+pub fn branches_inside(place: &SpritePlace, base: Oid) -> Result<Vec<(String, Oid)>, LandError> {
+    let spec = place.after(base, workspace::export_command(base, Collect::Commits, ""))?;
+    let export = workspace::read_export(Sandbox::run(&place.program, &spec, MOST)?).ok_or(LandError::NotAList)?;
+    Ok(export.refs.into_iter().filter(|(_, tip)| *tip != base).collect())
+}
+
 /// Lands every branch that the sprite made or moved.
 pub fn land(engine: &Engine, work: &Work<'_>) -> Result<Landing, LandError> {
     let command = workspace::export_command(work.base, work.collect, &work.message);

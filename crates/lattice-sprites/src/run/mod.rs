@@ -4,12 +4,16 @@ mod land;
 mod place;
 mod state;
 mod supervise;
+mod usage;
 
 #[cfg(test)]
 mod tests;
 
-pub use land::{LandError, Landing, Work, land};
+pub use land::{LandError, Landing, Work, branches_inside, land};
 pub use lattice_repo::workspace::{Collect, Uncommitted};
-pub use place::{PlaceError, SpritePlace};
+pub use place::{PlaceError, SpritePlace, remove_base};
 pub use state::{Ending, Happening, Verdict, next, verdict};
-pub use supervise::{CONTROL_SOCKET, Job, RunError, Watcher, ask_for_checkpoint, recover, stop, supervise, supervisor};
+pub use supervise::{
+    CONTROL_SOCKET, Job, RunError, Watcher, ask_for_checkpoint, own_session, recover, stop, supervise, supervisor,
+};
+pub use usage::Usage;

@@ -170,6 +170,16 @@ impl SpritePlace {
         Ok(Spec { workspace, home, ..self.spec(command) })
     }
 
+    /// Checkouts that no sprite has any more, by their commits.
+    pub fn unused_bases(all: &Path, used: &[String]) -> Vec<PathBuf> {
+        let entries = fs::read_dir(all.join("base")).into_iter().flatten().flatten();
+        let is_used = |name: &str| used.iter().any(|commit| commit == name) || name.starts_with('.');
+        entries
+            .filter(|entry| entry.file_name().to_str().is_some_and(|name| !is_used(name)))
+            .map(|e| e.path())
+            .collect()
+    }
+
     /// An overlay; each mount gets a work folder of its own, since one that was used cannot be used again.
     fn overlay(&self, upper: &str, lower: &Path) -> Result<Tree, PlaceError> {
         let work = self.own.join(format!("work-{upper}"));
@@ -261,6 +271,11 @@ pub(super) fn environment() -> Vec<(String, String)> {
         ("LATTICE_WORKSPACE", "/workspace"),
     ];
     fixed.map(|(name, value)| (name.to_owned(), value.to_owned())).into()
+}
+
+/// Removes a checkout that no sprite has any more.
+pub fn remove_base(path: &Path) -> io::Result<()> {
+    remove_all(path)
 }
 
 /// Removes a tree, also one whose folders were closed, as the work folder of an overlay is.

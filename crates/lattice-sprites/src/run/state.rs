@@ -26,6 +26,8 @@ pub enum Verdict {
 pub struct Ending {
     /// A person stopped it.
     pub stopped: bool,
+    /// It used more than it may, of this.
+    pub limit: Option<String>,
     /// The last WAITING that the outbox has and whose checkpoint exists, with nothing after it.
     pub waiting: Option<String>,
     /// COMPLETED: whether with success, and its summary.
@@ -45,6 +47,7 @@ pub fn verdict(ending: &Ending) -> (Verdict, String) {
     };
     match ending {
         Ending { stopped: true, .. } => (Verdict::Stopped, "stopped by a person".to_owned()),
+        Ending { limit: Some(what), .. } => (Verdict::Failed, format!("ended because it used too much: {what}")),
         Ending { waiting: Some(reason), .. } => (Verdict::Waiting, reason.clone()),
         Ending { error: Some(message), .. } => (Verdict::Failed, message.clone()),
         Ending { completed: Some((true, summary)), .. } => (Verdict::Completed, summary.clone()),

@@ -14,6 +14,7 @@ use lattice_model::id::OpId;
 
 use super::place::SpritePlace;
 use super::state::{Ending, Verdict, verdict};
+use super::usage::{self, Usage};
 use crate::merge::Identity;
 use crate::protocol::{Event, EventType, Finding, Happening, Rule};
 use crate::sandbox::{Order, Report, Sandbox, SandboxError, Spec, Started};
@@ -43,6 +44,7 @@ pub struct Job<'a> {
     pub spec: Spec,
     /// The answer that the agent gets, if it is started again.
     pub answer: Option<Answer>,
+    pub limits: Usage,
     /// Values that must not be shown.
     pub secrets: Vec<String>,
     /// Makes ids differ between runs.
@@ -61,10 +63,10 @@ pub trait Watcher {
 
 /// After WAITING an agent has so long to end by itself.
 const GRACE: Duration = Duration::from_secs(5);
+/// How often memory is measured.
+const MEASURE: Duration = Duration::from_millis(250);
 /// How often the outbox is looked at.
 const TICK: Duration = Duration::from_millis(20);
-/// More than this an agent does not print.
-const MOST_OUTPUT: u64 = 10 << 30;
 
 enum Heard {
     Stdout(Vec<u8>),
@@ -90,7 +92,10 @@ struct Watch<'a, 'w> {
     checkpoints: u64,
     pending: Option<String>,
     waiting_since: Option<Instant>,
+    began: Instant,
+    measured: Instant,
     printed: u64,
+    killed: bool,
 }
 
 /// Runs the agent to its end and stores everything that it says.
@@ -134,7 +139,10 @@ pub fn supervise(job: &Job<'_>, store: &mut Store, watcher: &mut dyn Watcher) ->
         checkpoints: known.len() as u64,
         pending: None,
         waiting_since: None,
+        began: Instant::now(),
+        measured: Instant::now(),
         printed: 0,
+        killed: false,
     };
     watch.hear(effects);
     watch.follow(&heard)?;
@@ -172,13 +180,33 @@ impl Watch<'_, '_> {
     fn end_what_should_end(&mut self, exited: bool) -> Result<(), RunError> {
         let stopped = self.job.stop.load(Ordering::Relaxed);
         let overdue = self.waiting_since.is_some_and(|since| since.elapsed() > GRACE);
-        let too_much = self.printed > MOST_OUTPUT;
         self.ending.stopped |= stopped;
-        if !exited && (stopped || overdue || too_much) {
-            self.waiting_since = None;
+        if self.ending.limit.is_none() && !exited {
+            self.ending.limit = self.too_much();
+        }
+        if !exited && !self.killed && (stopped || overdue || self.ending.limit.is_some()) {
+            // Once is enough; an order at each look would fill the way to a sandbox that is busy ending.
+            self.killed = true;
             self.sandbox.order(&Order::Kill)?;
         }
         Ok(())
+    }
+
+    /// What the sprite uses more of than it may.
+    fn too_much(&mut self) -> Option<String> {
+        let Usage { memory_bytes, output_bytes, time } = self.job.limits;
+        if self.printed > output_bytes {
+            return Some(format!("{} MB of output", output_bytes >> 20));
+        }
+        if self.began.elapsed() > time {
+            return Some(format!("{} minutes", time.as_secs() / 60));
+        }
+        if self.measured.elapsed() < MEASURE {
+            return None;
+        }
+        self.measured = Instant::now();
+        let used = usage::memory(self.sandbox.process());
+        (used > memory_bytes).then(|| format!("{} MB of memory", memory_bytes >> 20))
     }
 
     fn stdout(&mut self, bytes: &[u8]) -> Result<(), RunError> {
@@ -293,6 +321,12 @@ fn process_mark(process: u32) -> Option<String> {
     let state = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
     let began = state.rsplit(") ").next()?.split(' ').nth(19)?;
     Some(format!("{process}:{began}"))
+}
+
+/// Leaves the session of the terminal.
+pub fn own_session() -> io::Result<()> {
+    rustix::process::setsid()?;
+    Ok(())
 }
 
 /// Whether the process that watches a sprite is there; its number if so.

@@ -37,6 +37,7 @@ fn an_end_means_the_first_of_stop_pause_error_and_completion_that_holds() {
     let text = |text: &str| Some(text.to_owned());
     let all = Ending {
         stopped: true,
+        limit: None,
         waiting: text("w"),
         completed: Some((true, "c".to_owned())),
         error: text("e"),

@@ -71,6 +71,11 @@ impl Sandbox {
         }
     }
 
+    /// The launcher, which everything inside is below of.
+    pub fn process(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Runs a command to its end and returns what it printed.
     pub fn run(program: &Path, spec: &Spec, most: u64) -> Result<Vec<u8>, SandboxError> {
         let Started { mut sandbox, mut reports, stdout, stderr } = Self::start(program, spec)?;

@@ -66,13 +66,13 @@ pub(super) fn watch(agent: libc::pid_t, layers: Layers, control: &mut Control) -
     loop {
         if running && let Some((code, signal)) = collect(agent, &mut missed) {
             running = false;
-            end_all();
+            end_all(&mut missed);
             control.tell(&Report::Exited { code, signal });
         }
         match next(&signals, control) {
             Next::Look => {}
             Next::Gone | Next::Order(Order::End) => return 0,
-            Next::Order(Order::Kill) => end_all(),
+            Next::Order(Order::Kill) => end_all(&mut missed),
             Next::Order(Order::Checkpoint { id, previous }) => {
                 let report = take(&roots, &id, previous.as_deref(), &mut missed);
                 control.tell(&report);
@@ -117,10 +117,12 @@ fn collect(agent: libc::pid_t, missed: &mut Vec<(libc::pid_t, Change)>) -> Optio
     ended
 }
 
-/// Ends every process but this one and waits until they are gone.
-fn end_all() {
+/// Ends every process but this one, waits until they are gone, and notes how each ended.
+fn end_all(missed: &mut Vec<(libc::pid_t, Change)>) {
     let _ = sys::kill(-1, libc::SIGKILL);
-    while sys::wait(-1, Patience::Wait).is_some() {}
+    while let Some(ended) = sys::wait(-1, Patience::Wait) {
+        missed.push(ended);
+    }
 }
 
 enum Next {

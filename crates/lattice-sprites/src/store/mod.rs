@@ -2,6 +2,7 @@
 
 mod actions;
 mod events;
+mod proposals;
 mod recorder;
 mod schema;
 mod sprites;
@@ -16,6 +17,7 @@ use rusqlite::{Connection, OpenFlags};
 
 pub use actions::{ActionRow, ActionState};
 pub use events::{ArtifactRow, EventRow, ViolationRow};
+pub use proposals::ProposalRow;
 pub use recorder::{Effect, Ending, Recorder};
 pub use sprites::{Answer, CheckpointRow, NewSprite, Sprite, SpriteState};
 
@@ -30,6 +32,8 @@ pub enum StoreError {
     NoSuchSprite(String),
     #[error("there is no action {0}")]
     NoSuchAction(i64),
+    #[error("there is no proposal `{0}`")]
+    NoSuchProposal(String),
     #[error("there is a sprite `{0}` already")]
     NameTaken(String),
     #[error("the outbox could not be read")]

@@ -138,19 +138,21 @@ impl Recorder {
                     let (seq, event) = (new.seq, new.event);
                     if new.side == Side::Outbox {
                         let shown = masked(&self.merger.secrets, &event);
-                        super::actions::register(&batch, self.sprite, (seq, &shown), at)?;
+                        register(&batch, self.sprite, (seq, &shown), at)?;
                         effects.push(Effect::Counts { seq, event: event.clone() });
                     }
                     effects.push(Effect::Seen { seq, event });
                 }
-                Outcome::Confirmed { seq, event } => {
+                Outcome::Confirmed { seq, event, side } => {
                     batch
                         .prepare_cached("INSERT INTO confirmations (sprite, seq) VALUES (?1, ?2)")?
                         .execute(params![self.sprite.0, seq])?;
-                    // The event is known already; what is new is that the outbox has it.
-                    let shown = masked(&self.merger.secrets, &event);
-                    super::actions::register(&batch, self.sprite, (seq, &shown), at)?;
-                    effects.push(Effect::Counts { seq, event });
+                    // The event is known already; what is new may be that the outbox has it.
+                    if side == Side::Outbox {
+                        let shown = masked(&self.merger.secrets, &event);
+                        register(&batch, self.sprite, (seq, &shown), at)?;
+                        effects.push(Effect::Counts { seq, event });
+                    }
                 }
                 Outcome::Known => {}
                 Outcome::Finding(placed) => {
@@ -169,6 +171,12 @@ impl Recorder {
         batch.commit()?;
         Ok(effects)
     }
+}
+
+/// Takes note of what an event asks for, now that the outbox has it.
+fn register(batch: &Transaction<'_>, sprite: SpriteKey, counts: (u64, &Event), at: &str) -> Result<(), StoreError> {
+    super::actions::register(batch, sprite, counts, at)?;
+    super::proposals::register(batch, sprite, counts)
 }
 
 /// An event as it may be stored.

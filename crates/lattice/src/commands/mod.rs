@@ -28,6 +28,7 @@ pub(crate) mod ops;
 pub(crate) mod plan;
 pub(crate) mod pr;
 pub(crate) mod program;
+pub(crate) mod proposals;
 pub(crate) mod reparent;
 pub(crate) mod restack;
 pub(crate) mod resume;

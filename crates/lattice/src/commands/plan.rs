@@ -182,6 +182,7 @@ fn makes_a_plan(command: &Command) -> bool {
         | Command::Approvals(_)
         | Command::Approve(_)
         | Command::Deny(_)
+        | Command::Proposals(_)
         | Command::Emit(_)
         | Command::Context(_)
         | Command::Completion(_)

@@ -24,12 +24,13 @@ use super::hosted::HostedDocument;
 use super::issue::IssuesDocument;
 use super::ops::OpsShowDocument;
 use super::pr::PrsDocument;
+use super::proposals::ProposalsDocument;
 use super::resume::{AbortDocument, ContinueDocument};
 use super::run::{CheckpointDocument, RunDocument};
 use super::sprite::resume::{ResumeCheckDocument, ResumeDocument};
 use super::sprite::{
-    SpriteArtifactsDocument, SpriteDiffDocument, SpriteEventsDocument, SpriteIngestDocument, SpriteListDocument,
-    SpriteLogsDocument, SpriteManageDocument, SpriteShowDocument,
+    SpriteArtifactsDocument, SpriteDiffDocument, SpriteEventsDocument, SpriteGcDocument, SpriteIngestDocument,
+    SpriteListDocument, SpriteLogsDocument, SpriteManageDocument, SpriteShowDocument,
 };
 
 /// Print a completion script for a shell
@@ -152,6 +153,8 @@ fn schemas() -> BTreeMap<&'static str, serde_json::Value> {
     add::<ResumeDocument>(&mut schemas);
     add::<ResumeCheckDocument>(&mut schemas);
     add::<ApprovalsDocument>(&mut schemas);
+    add::<ProposalsDocument>(&mut schemas);
+    add::<SpriteGcDocument>(&mut schemas);
     add::<ApprovalDoneDocument>(&mut schemas);
     add::<SpriteShowDocument>(&mut schemas);
     add::<SpriteEventsDocument>(&mut schemas);

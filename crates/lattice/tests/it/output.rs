@@ -38,7 +38,7 @@ fn sample() -> TestRepo {
 }
 
 /// Schemas whose documents other tests make: below, and with the sprites.
-const ELSEWHERE: [&str; 25] = [
+const ELSEWHERE: [&str; 27] = [
     "abort",
     "approvals",
     "approve",
@@ -51,11 +51,13 @@ const ELSEWHERE: [&str; 25] = [
     "merge",
     "ops-show",
     "pr",
+    "proposals",
     "resume",
     "run",
     "sprite-artifacts",
     "sprite-diff",
     "sprite-events",
+    "sprite-gc",
     "sprite-ingest",
     "sprite-logs",
     "sprite-manage",
@@ -209,7 +211,7 @@ fn exit_codes_and_documents_of_an_operation_in_its_troubles() {
 }
 
 /// Every command that users see.
-const COMMANDS: [&str; 43] = [
+const COMMANDS: [&str; 44] = [
     "init",
     "track",
     "untrack",
@@ -247,6 +249,7 @@ const COMMANDS: [&str; 43] = [
     "approvals",
     "approve",
     "deny",
+    "proposals",
     "emit",
     "checkpoint",
     "completion",

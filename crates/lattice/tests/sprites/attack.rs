@@ -4,96 +4,44 @@ use std::net::TcpListener;
 use std::os::linux::net::SocketAddrExt as _;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{SocketAddr, UnixListener};
+use std::path::PathBuf;
+use std::process::Command;
 
 use lattice_testkit::TestRepo;
 use serde_json::json;
 
+use crate::attacks::{ATTACKS, Attack};
 use crate::{agent, lattice, log, look, rules};
 
-/// A script that ends with success if it got where it must not get.
-struct Attack {
-    name: &'static str,
-    /// The layers that stop it.
-    layers: &'static str,
-    script: &'static str,
+/// Things of the host that an agent must not reach.
+struct Planted {
+    key: PathBuf,
+    socket: PathBuf,
+    _listener: UnixListener,
+    memory: String,
+    queue: String,
 }
 
-const ATTACKS: [Attack; 22] = [
-    Attack { name: "loopback service of the host", layers: "network", script: "exec 3<>/dev/tcp/127.0.0.1/$PORT" },
-    Attack {
-        name: "http request",
-        layers: "network",
-        script: r#"exec 3<>/dev/tcp/127.0.0.1/$PORT; printf 'GET / HTTP/1.0\r\n\r\n' >&3"#,
-    },
-    Attack {
-        name: "git push by http",
-        layers: "network",
-        script: "timeout 2 git ls-remote http://127.0.0.1:$PORT/x 2>&1 | grep -qi 'empty reply\\|unable to access.*52'; test ${PIPESTATUS[0]} = 124 || timeout 1 bash -c \"exec 3<>/dev/tcp/127.0.0.1/$PORT\"",
-    },
-    Attack {
-        name: "abstract socket of the host",
-        layers: "network,landlock",
-        script: r#"perl -MSocket -e 'socket(S,AF_UNIX,SOCK_STREAM,0); connect(S, pack("S",1)."\0$ENV{ABSTRACT}") or exit 1'"#,
-    },
-    Attack { name: "route to the outside", layers: "network", script: "test $(wc -l < /proc/net/route) -gt 1" },
-    Attack { name: "planted secret", layers: "root,landlock", script: "cat $SECRET || cat /host$SECRET" },
-    Attack {
-        name: "push by path",
-        layers: "root,landlock",
-        script: "git push -q $BARE HEAD:refs/heads/x$RANDOM || git push -q /host$BARE HEAD:refs/heads/x$RANDOM",
-    },
-    Attack {
-        name: "push by file url",
-        layers: "root,landlock",
-        script: "git push -q file://$BARE HEAD:refs/heads/y || git push -q file:///host$BARE HEAD:refs/heads/y$RANDOM",
-    },
-    Attack {
-        name: "the host's repository",
-        layers: "root,landlock",
-        script: "cat $REPO/.git/HEAD || cat /host$REPO/.git/HEAD",
-    },
-    Attack { name: "vsock", layers: "seccomp", script: r#"perl -e 'socket(S,40,1,0) or exit 1'"# },
-    Attack {
-        name: "trace another process",
-        layers: "seccomp",
-        script: r#"sleep 9 & perl -e 'exit(syscall(101,16,$ARGV[0]+0,0,0)==0 ? 0 : 1)' $!"#,
-    },
-    Attack {
-        name: "kernel keyring",
-        layers: "seccomp",
-        script: r#"perl -e '$t="user";$d="k";$p="v"; exit(syscall(248,$t,$d,$p,1,-3)>0 ? 0 : 1)'"#,
-    },
-    Attack { name: "nested user namespace", layers: "seccomp,nested-namespaces", script: "unshare --user true" },
-    Attack {
-        name: "mount in a nested namespace",
-        layers: "seccomp,nested-namespaces,landlock",
-        script: "unshare --user --map-root-user --mount mount -t tmpfs x /tmp",
-    },
-    Attack { name: "survive the end of memory", layers: "landlock", script: "echo 0 > /proc/self/oom_score_adj" },
-    Attack { name: "write beside the workspace", layers: "landlock", script: "echo x > /run/x" },
-    Attack { name: "signal the first process", layers: "landlock", script: "kill -0 1" },
-    Attack { name: "write what was delivered", layers: "read-only-mail", script: "echo x > .lattice/context/task.md" },
-    Attack {
-        name: "rewrite the skill",
-        layers: "read-only-mail",
-        script: "echo x > .lattice/skills/protocol/SKILL.md",
-    },
-    Attack {
-        name: "move the outbox away",
-        layers: "read-only-mail",
-        script: "mv .lattice/outbox.jsonl .lattice/o && mv .lattice/o .lattice/outbox.jsonl",
-    },
-    Attack {
-        name: "outbox as a link",
-        layers: "read-only-mail",
-        script: "cp .lattice/outbox.jsonl /tmp/o; ln -sf /etc/passwd .lattice/outbox.jsonl && rm .lattice/outbox.jsonl && cp /tmp/o .lattice/outbox.jsonl",
-    },
-    Attack {
-        name: "a file without end",
-        layers: "limits",
-        script: "truncate -s 9G /workspace/huge && rm /workspace/huge",
-    },
-];
+impl Planted {
+    fn new(repo: &TestRepo) -> Self {
+        let folder = repo.dir().join("..");
+        let (key, socket) = (folder.join("id_ed25519"), folder.join("agent.sock"));
+        std::fs::write(&key, "key").expect("a file");
+        let listener = UnixListener::bind(&socket).expect("a socket");
+        std::fs::set_permissions(&socket, PermissionsExt::from_mode(0o777)).expect("an open socket");
+        let made = |kind: &[&str]| {
+            let made = Command::new("ipcmk").args(kind).args(["-p", "666"]).output().expect("ipcmk runs").stdout;
+            String::from_utf8_lossy(&made).split_whitespace().last().expect("an id").to_owned()
+        };
+        Self { key, socket, _listener: listener, memory: made(&["-M", "4096"]), queue: made(&["-Q"]) }
+    }
+}
+
+impl Drop for Planted {
+    fn drop(&mut self) {
+        let _ = Command::new("ipcrm").args(["-m", &self.memory, "-q", &self.queue]).status();
+    }
+}
 
 /// Runs attacks in one sandbox that lacks `omitted`, and gives the names of those that got through.
 fn succeeding(repo: &TestRepo, name: &str, attacks: &[&Attack], omitted: &str, variables: &str) -> Vec<String> {
@@ -124,13 +72,18 @@ fn no_attack_gets_through_and_each_does_without_the_layer_that_stops_it() {
     std::fs::set_permissions(repo.dir().join(".."), PermissionsExt::from_mode(0o755)).expect("an open folder");
     let bare = repo.dir().join("../bare.git");
     repo.git(&["init", "--quiet", "--bare", bare.to_str().expect("text")]);
-    assert!(std::process::Command::new("chmod").args(["-R", "a+rwX"]).arg(&bare).status().expect("chmod").success());
+    assert!(Command::new("chmod").args(["-R", "a+rwX"]).arg(&bare).status().expect("chmod").success());
+    let planted = Planted::new(&repo);
     let path = |path: &std::path::Path| path.canonicalize().expect("a path").display().to_string();
     let variables = format!(
-        "export PORT={port} ABSTRACT={abstract_name} SECRET={} BARE={} REPO={}",
+        "export PORT={port} ABSTRACT={abstract_name} SECRET={} BARE={} REPO={} KEY={} SOCKET={} MEMORY={} QUEUE={}",
         path(&secret),
         path(&bare),
-        path(repo.dir())
+        path(repo.dir()),
+        path(&planted.key),
+        path(&planted.socket),
+        planted.memory,
+        planted.queue
     );
     let all: Vec<&Attack> = ATTACKS.iter().collect();
     assert_eq!(succeeding(&repo, "strict", &all, "", &variables), [""; 0], "the sandbox holds");

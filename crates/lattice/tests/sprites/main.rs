@@ -4,6 +4,8 @@
 
 mod actions;
 mod attack;
+mod attacks;
+mod life;
 mod protocol;
 mod run;
 

@@ -8,7 +8,7 @@ use lattice_model::id::Oid;
 use lattice_model::name::BranchName;
 use lattice_sprites::protocol::{Finding, Rule};
 use lattice_sprites::run::{
-    Collect, Happening, Job, LandError, Landing, SpritePlace, Uncommitted, Verdict, Watcher, Work, land, next,
+    Collect, Happening, Job, LandError, Landing, SpritePlace, Uncommitted, Usage, Verdict, Watcher, Work, land, next,
     supervise,
 };
 use lattice_sprites::sandbox::Spec;
@@ -45,7 +45,10 @@ pub(crate) fn follow_to_end(
             // The work of a sprite that waits is not done; it lands when it ends.
             Verdict::Waiting => Landing::none(),
             Verdict::Completed | Verdict::Failed | Verdict::Stopped => {
-                land_work(app, store, (place, sprite), collect(sprite))?
+                // Whoever sees that it is over finds its branches.
+                let landing = land_work(app, store, (place, sprite), collect(sprite));
+                end(app, store, sprite, (verdict, &outcome))?;
+                landing?
             }
         };
         note_remotes(app, store, sprite, &landing)?;
@@ -73,7 +76,13 @@ fn one_session(
     let stop = Arc::new(AtomicBool::new(false));
     let secrets = act::given_out(app, store, sprite)?;
     let answered = begin.answer.is_some();
-    let job = Job { place, sprite, spec: begin.spec, answer: begin.answer, secrets, seed: app.seed(), stop };
+    let limits = app.engine()?.settings().sprites.limits;
+    let limits = Usage {
+        memory_bytes: limits.memory_mb << 20,
+        output_bytes: limits.output_mb << 20,
+        time: std::time::Duration::from_secs(limits.minutes * 60),
+    };
+    let job = Job { place, sprite, spec: begin.spec, answer: begin.answer, limits, secrets, seed: app.seed(), stop };
     let (asks, asked) = std::sync::mpsc::channel();
     let ended = std::thread::scope(|scope| {
         // What needs no commits is done while the agent goes on, beside the thread that listens to it.
@@ -81,21 +90,26 @@ fn one_session(
         let mut watcher = Follower { app, asks };
         supervise(&job, store, &mut watcher)
     });
-    let now = app.clock();
     let (verdict, outcome) = match ended {
         Ok(ended) => ended,
         Err(error) => {
             let failure = Failure::from(error);
-            store.set_state(sprite.key, SpriteState::Failed, Some(&failure.message), now.as_str())?;
+            store.set_state(sprite.key, SpriteState::Failed, Some(&failure.message), app.clock().as_str())?;
             return Err(failure);
         }
     };
     if answered {
         sprite::resume::mark_processed(place, store, sprite)?;
     }
-    let state = next(SpriteState::Running, Happening::Ended(verdict)).unwrap_or(SpriteState::Failed);
-    store.set_state(sprite.key, state, Some(&outcome), now.as_str())?;
+    if verdict == Verdict::Waiting {
+        end(app, store, sprite, (verdict, &outcome))?;
+    }
     Ok((verdict, outcome))
+}
+
+fn end(app: &App, store: &Store, sprite: &Sprite, (verdict, outcome): (Verdict, &str)) -> Result<(), Failure> {
+    let state = next(SpriteState::Running, Happening::Ended(verdict)).unwrap_or(SpriteState::Failed);
+    Ok(store.set_state(sprite.key, state, Some(outcome), app.clock().as_str())?)
 }
 
 fn note_remotes(app: &App, store: &mut Store, sprite: &Sprite, landing: &Landing) -> Result<(), Failure> {
@@ -133,13 +147,10 @@ fn told(store: &Store, name: &str, outcome: String, landing: Landing) -> Result<
     let open: Vec<_> = actions.iter().filter(|row| !row.state.is_settled()).collect();
     let mut reply = Reply::new(
         RunDocument {
-            sprite: sprite.name.clone(),
-            state: sprite.state.as_str(),
             outcome,
             branches: landing.branches.iter().map(document).collect(),
-            checkpoint: sprite.checkpoint.clone(),
             violations,
-            approvals: open.iter().map(|row| row.id.to_string()).collect(),
+            ..super::document(&sprite, open.iter().map(|row| row.id.to_string()).collect())
         },
         text,
     )

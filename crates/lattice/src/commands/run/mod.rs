@@ -10,7 +10,7 @@ use std::path::Path;
 use clap::Args;
 use lattice_engine::Outcome;
 use lattice_model::name::BranchName;
-use lattice_model::settings::SpriteSettings;
+use lattice_model::settings::{AgentSettings, SpriteSettings};
 use lattice_sprites::run::{LandError, RunError, SpritePlace, ask_for_checkpoint};
 use lattice_sprites::store::{NewSprite, Sprite, SpriteState, Store};
 use schemars::JsonSchema;
@@ -21,14 +21,15 @@ use crate::app::App;
 use crate::commands::branch;
 use crate::error::Failure;
 use crate::output::{Document, Reply, printable};
+use crate::prompt;
 
 pub(crate) use follow::{Begin, follow_to_end, land_work, recorded};
-pub(crate) use prepare::{place, spec};
+pub(crate) use prepare::{Going, place, spec};
 use task::{Task, Work};
 
 /// Run an agent in a sandbox and land its commits as a branch of the stack
 ///
-/// The agent is the command after `--`. It sees a checkout of its own in /workspace, the system's programs, and
+/// The agent is the command after `--`, or one by name. It sees a checkout of its own in /workspace, the system's programs, and
 /// nothing else: no network, no credentials, no other file of yours. Its branch is `sprite/<id>`.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
@@ -47,8 +48,14 @@ pub(crate) struct Arguments {
     /// An action that is carried out without asking, such as OPEN_PR
     #[arg(long, value_name = "ACTION", value_parser = action_name)]
     allow: Vec<String>,
-    /// The agent: a program and its arguments; `{prompt}` and `{prompt_file}` stand for the task
-    #[arg(last = true, required = true, value_name = "CMD")]
+    /// The agent by name: claude, codex, aider, opencode, gemini, shell, or one of your configuration
+    #[arg(long, value_name = "NAME", conflicts_with = "command")]
+    agent: Option<String>,
+    /// Come back once the agent runs, and let it run on
+    #[arg(long)]
+    detach: bool,
+    /// The agent as a program and its arguments; `{prompt}` and `{prompt_file}` stand for what it is told
+    #[arg(last = true, value_name = "CMD")]
     command: Vec<String>,
 }
 
@@ -99,18 +106,31 @@ pub(crate) fn run(app: &App, arguments: &Arguments) -> Result<Reply, Failure> {
         Some(name) => name.clone(),
         None => format!("s{}", store.sprites()?.len() + 1),
     };
+    let (agent, command) = agent(app, arguments)?;
     let work = task.work(app, &name, arguments.parent.as_ref())?;
+    let limits = app.engine()?.settings().sprites.limits;
     let run = json!({
-        "command": arguments.command,
+        "command": command.command,
+        "resume": command.resume,
+        "mounts": command.mounts,
+        "env": command.env,
         "network": "none",
         "sandbox": "strict",
+        "limits": {
+            "memory_mb": limits.memory_mb,
+            "processes": limits.processes,
+            "output_mb": limits.output_mb,
+            "minutes": limits.minutes,
+            "by": "rlimits, and the supervisor's watch over the sum",
+        },
+        "steps": steps(&store)?,
         "allow": arguments.allow,
         "collect": !arguments.no_collect,
     });
     store.add_sprite(&NewSprite {
         name: name.clone(),
         work_item_id: work.work_item_id.clone(),
-        agent: arguments.command.first().cloned().unwrap_or_default(),
+        agent,
         task: work.text.clone(),
         branch: work.branch.to_string(),
         parent: work.parent.to_string(),
@@ -120,15 +140,95 @@ pub(crate) fn run(app: &App, arguments: &Arguments) -> Result<Reply, Failure> {
     })?;
     let sprite = store.sprite(&name)?;
     let place = place(app, &common, &name)?;
-    let begin = begin(app, (&place, &sprite), &work).inspect_err(|failure| {
+    let begin = begin(app, &store, (&place, &sprite), &work).inspect_err(|failure| {
         let _ = store.set_state(sprite.key, SpriteState::Failed, Some(&failure.message), app.now.as_str());
     })?;
+    if arguments.detach {
+        return detached(app, &store, &sprite);
+    }
     let _held = hold(&place)?;
     follow_to_end(app, &mut store, (&place, &sprite), begin)
 }
 
+/// What accepted proposals have agents begin with. Those that name no step are told to the agent.
+fn steps(store: &Store) -> Result<Vec<String>, Failure> {
+    let accepted = store.proposals()?.into_iter().filter(|row| row.state == "accepted");
+    Ok(accepted.filter_map(|row| row.step).collect())
+}
+
+/// The agent's name and how it is started.
+fn agent(app: &App, arguments: &Arguments) -> Result<(String, AgentSettings), Failure> {
+    if let Some(program) = arguments.command.first() {
+        let command = AgentSettings { command: arguments.command.clone(), ..AgentSettings::default() };
+        return Ok((program.clone(), command));
+    }
+    let settings = app.engine()?.settings().sprites;
+    let Some(name) = arguments.agent.clone().or_else(|| settings.agent.clone()) else {
+        return Err(Failure::usage("say which agent: --agent NAME, or its command after --")
+            .hint("lattice config set sprite.agent NAME makes it the one that runs if none is named"));
+    };
+    let known: Vec<_> = AgentSettings::presets().map(str::to_owned).chain(settings.agents.keys().cloned()).collect();
+    match settings.agent(&name) {
+        Some(agent) => Ok((name, agent)),
+        None => Err(Failure::usage(format!("there is no agent `{name}`; there are {}", known.join(", ")))),
+    }
+}
+
+/// Starts a supervisor that outlives this process, and waits until the agent runs.
+fn detached(app: &App, store: &Store, sprite: &Sprite) -> Result<Reply, Failure> {
+    let failed = |error: std::io::Error| Failure::new("io", format!("a supervisor cannot be started: {error}"));
+    let program = app.program().map_err(failed)?;
+    let mut supervisor =
+        prompt::let_run(&program, &["sprite", "begin", &sprite.name], &app.directory).map_err(failed)?;
+    loop {
+        let now = store.sprite(&sprite.name)?;
+        if now.state != SpriteState::Queued {
+            let text = format!("{} {}\n", sprite.name, now.state.as_str());
+            let reply = Reply::new(document(&now, Vec::new()), text);
+            return Ok(reply.note(format!("follow it: lattice sprite events {} --follow", sprite.name)));
+        }
+        if supervisor.try_wait().map_err(failed)?.is_some() && store.sprite(&sprite.name)?.state == SpriteState::Queued
+        {
+            return Err(Failure::new("not-started", format!("`{}` could not be started", sprite.name))
+                .hint(format!("lattice sprite begin {} says why", sprite.name)));
+        }
+        app.pause();
+    }
+}
+
+/// Follows a sprite that was made and not started yet, without a terminal.
+pub(crate) fn run_begin(app: &App, name: &str) -> Result<Reply, Failure> {
+    let common = app.engine()?.repository().common_dir.clone();
+    let mut store = Store::open(&lattice_sprites::store_path(&common))?;
+    let sprite = store.sprite(name)?;
+    if sprite.state != SpriteState::Queued {
+        return Err(Failure::new("begun", format!("`{name}` is {}", sprite.state.as_str())));
+    }
+    // A terminal that is closed takes its session with it.
+    let _ = lattice_sprites::run::own_session();
+    let place = place(app, &common, name)?;
+    let _held = hold(&place)?;
+    let spec = spec(app, (&place, &sprite), Going::First).inspect_err(|failure| {
+        let _ = store.set_state(sprite.key, SpriteState::Failed, Some(&failure.message), app.now.as_str());
+    })?;
+    follow_to_end(app, &mut store, (&place, &sprite), Begin { spec, answer: None })
+}
+
+/// A sprite as `run` tells it.
+fn document(sprite: &Sprite, approvals: Vec<String>) -> RunDocument {
+    RunDocument {
+        sprite: sprite.name.clone(),
+        state: sprite.state.as_str(),
+        outcome: sprite.outcome.clone().unwrap_or_default(),
+        branches: Vec::new(),
+        checkpoint: sprite.checkpoint.clone(),
+        violations: 0,
+        approvals,
+    }
+}
+
 /// Makes everything that the agent needs.
-fn begin(app: &App, (place, sprite): (&SpritePlace, &Sprite), work: &Work) -> Result<Begin, Failure> {
+fn begin(app: &App, store: &Store, (place, sprite): (&SpritePlace, &Sprite), work: &Work) -> Result<Begin, Failure> {
     match app.later().engine()?.for_sprite(&sprite.name).keep_base(&sprite.name, work.base)? {
         Outcome::Gated(bundle) => return Err(bundle.into()),
         Outcome::Done { .. }
@@ -138,7 +238,8 @@ fn begin(app: &App, (place, sprite): (&SpritePlace, &Sprite), work: &Work) -> Re
         | Outcome::Paused(_) => {}
     }
     prepare::prepare(app, place, &work.branch, work.base, &work.text)?;
-    let spec = prepare::spec(app, (place, sprite))?;
+    prepare::tell_environment(place, store)?;
+    let spec = spec(app, (place, sprite), Going::First)?;
     Ok(Begin { spec, answer: None })
 }
 

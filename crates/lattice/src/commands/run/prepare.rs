@@ -6,7 +6,7 @@ use lattice_model::id::Oid;
 use lattice_model::name::BranchName;
 use lattice_sprites::run::{LandError, SpritePlace};
 use lattice_sprites::sandbox::{Bind, Spec};
-use lattice_sprites::store::Sprite;
+use lattice_sprites::store::{Sprite, Store};
 use serde_json::{Value, json};
 
 use crate::app::App;
@@ -44,22 +44,49 @@ pub(super) fn prepare(app: &App, place: &SpritePlace, own: &BranchName, base: Oi
     place.file(&place.own.join("home/.gitconfig"), &identity).map_err(failed)
 }
 
-/// The sandbox of the agent, to be started as it was recorded.
-pub(crate) fn spec(app: &App, (place, sprite): (&SpritePlace, &Sprite)) -> Result<Spec, Failure> {
-    let recorded = super::recorded(sprite);
-    let words = recorded["command"].as_array().cloned().unwrap_or_default();
-    let command = words.iter().filter_map(Value::as_str).map(|word| filled(word, &sprite.task)).collect();
-    agent_spec(app, place, sprite, command)
+/// Tells the agent which proposals a person accepted.
+pub(super) fn tell_environment(place: &SpritePlace, store: &Store) -> Result<(), Failure> {
+    let accepted = store.proposals()?.into_iter().filter(|row| row.state == "accepted");
+    let told: Vec<_> =
+        accepted.map(|row| json!({ "adjustment": row.payload["suggested_adjustment"], "step": row.step })).collect();
+    let text = format!("{:#}\n", json!(told));
+    let written = place.file(&place.mail().join("context/environment.json"), &text);
+    written.map_err(|error| Failure::from(LandError::from(error)))
 }
 
-/// The sandbox of the agent, with what it is to know in its environment.
-fn agent_spec(app: &App, place: &SpritePlace, sprite: &Sprite, command: Vec<String>) -> Result<Spec, Failure> {
+/// Whether an agent begins, or goes on after a pause.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Going {
+    First,
+    Again,
+}
+
+/// The sandbox of the agent, to be started as it was recorded, with what it is to know in its environment.
+pub(crate) fn spec(app: &App, (place, sprite): (&SpritePlace, &Sprite), going: Going) -> Result<Spec, Failure> {
+    let recorded = super::recorded(sprite);
+    let words = |name: &str| -> Vec<String> {
+        let words = recorded[name].as_array().cloned().unwrap_or_default();
+        words.iter().filter_map(Value::as_str).map(|word| filled(word, &sprite.task)).collect()
+    };
+    let again = words("resume");
+    let command = if going == Going::Again && !again.is_empty() { again } else { words("command") };
     let base = Oid::new(&sprite.base).map_err(|error| Failure::new("store", error.to_string()))?;
     let mut spec = place.agent(base, command).map_err(|error| Failure::from(LandError::from(error)))?;
-    if let Some(folder) = spec.command.first().and_then(|program| installation(app, program)) {
+    let engine = app.engine()?;
+    let settings = engine.settings().sprites;
+    spec.limits.processes = settings.limits.processes;
+    let mounts = words("mounts").into_iter().map(PathBuf::from);
+    let found = spec.command.first().and_then(|program| installation(app, program));
+    for folder in found.iter().cloned().chain(mounts) {
+        spec.binds.push(Bind { from: folder.clone(), to: folder });
+    }
+    if let Some(folder) = found {
         let path = spec.environment.iter_mut().find(|(name, _)| name == "PATH");
         path.into_iter().for_each(|(_, path)| path.push_str(&format!(":{}/bin", folder.display())));
-        spec.binds.push(Bind { from: folder.clone(), to: folder });
+    }
+    let checkout = engine.repository().work_dir.clone().unwrap_or_default();
+    for layer in settings.layers.iter().filter(|layer| checkout.join(layer).is_dir()) {
+        spec.binds.push(Bind { from: checkout.join(layer), to: Path::new("/workspace").join(layer) });
     }
     let more = [
         ("LATTICE_SPRITE_ID", sprite.name.as_str()),
@@ -67,7 +94,24 @@ fn agent_spec(app: &App, place: &SpritePlace, sprite: &Sprite, command: Vec<Stri
         ("LATTICE_TASK", sprite.task.as_str()),
     ];
     spec.environment.extend(more.map(|(name, value)| (name.to_owned(), value.to_owned())));
+    let own = recorded["env"].as_object().cloned().unwrap_or_default();
+    let own = own.into_iter().filter_map(|(name, value)| Some((name, value.as_str()?.to_owned())));
+    spec.environment.extend(own);
+    if going == Going::First {
+        after_steps(&mut spec, &recorded);
+    }
     Ok(spec)
+}
+
+/// Has the agent start after the steps that were accepted for its environment.
+fn after_steps(spec: &mut Spec, recorded: &Value) {
+    let steps = recorded["steps"].as_array().cloned().unwrap_or_default();
+    let steps: Vec<_> = steps.iter().filter_map(Value::as_str).collect();
+    if !steps.is_empty() {
+        let script = format!("set -e\n{}\nexec \"$@\"", steps.join("\n"));
+        let before = ["sh".to_owned(), "-c".to_owned(), script, "agent".to_owned()];
+        spec.command.splice(0..0, before);
+    }
 }
 
 /// Where a program is installed, if that is no folder that every sandbox sees.
@@ -84,7 +128,9 @@ fn installation(app: &App, program: &str) -> Option<PathBuf> {
 /// A word of the command with the task in its place.
 fn filled(word: &str, task: &str) -> String {
     let word = word.replace("{prompt_file}", "/workspace/.lattice/prompt.md");
-    word.replace("{context_dir}", "/workspace/.lattice/context").replace("{prompt}", &prompt(task))
+    word.replace("{context_dir}", "/workspace/.lattice/context")
+        .replace("{task}", task)
+        .replace("{prompt}", &prompt(task))
 }
 
 /// What an agent is told first: the task, where the context lies, and how to speak with Lattice.

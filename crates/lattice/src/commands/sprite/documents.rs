@@ -138,6 +138,23 @@ pub(crate) struct SpriteManageDocument {
     /// `restored`, `stopped` or `destroyed`.
     pub(crate) done: &'static str,
     pub(crate) branches: Vec<String>,
+    /// Branches that were only in the sprite, and are gone with it.
+    pub(crate) lost: Vec<String>,
+}
+
+/// What was removed.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct SpriteGcDocument {
+    /// Sprites whose files were removed; their events stay.
+    pub(crate) sprites: Vec<String>,
+    /// Checkouts that no sprite has any more, by commit.
+    pub(crate) checkouts: Vec<String>,
+    /// Sprites that were kept, and why.
+    pub(crate) kept: std::collections::BTreeMap<String, String>,
+}
+
+impl Document for SpriteGcDocument {
+    const COMMAND: &'static str = "sprite-gc";
 }
 
 impl Document for SpriteLogsDocument {

@@ -1,19 +1,23 @@
-//! `sprite checkpoint`, `restore`, `stop` and `destroy`.
+//! `sprite checkpoint`, `restore`, `stop`, `destroy` and `gc`.
+
+use std::collections::BTreeMap;
 
 use lattice_engine::Outcome;
 use lattice_model::id::Oid;
 use lattice_sprites::run::{
-    Collect, Happening, SpritePlace, Verdict, next, recover, stop as stop_supervisor, supervisor,
+    Collect, Happening, SpritePlace, Verdict, branches_inside, next, recover, remove_base, stop as stop_supervisor,
+    supervisor,
 };
 use lattice_sprites::store::{Sprite, SpriteState, Store};
 
 use super::Unlanded;
-use super::documents::SpriteManageDocument;
+use super::documents::{SpriteGcDocument, SpriteManageDocument};
 use super::look::find;
 use crate::app::App;
+use crate::cli::Preview;
 use crate::commands::run;
 use crate::error::Failure;
-use crate::output::Reply;
+use crate::output::{Reply, printable};
 
 pub(super) fn checkpoint(app: &App, id: &str) -> Result<Reply, Failure> {
     let (_, sprite) = find(app, id)?;
@@ -54,12 +58,22 @@ pub(super) fn destroy(app: &App, id: &str, unlanded: Unlanded) -> Result<Reply, 
     let (store, sprite) = find(app, id)?;
     refuse_running(&sprite)?;
     let place = place(app, &sprite)?;
-    let mut branches = Vec::new();
-    if place.own.exists() && unlanded == Unlanded::Refuse {
+    let (mut branches, mut lost) = (Vec::new(), Vec::new());
+    match unlanded {
         // What is on no branch yet is landed first; what cannot be landed is not removed.
-        let landing = run::land_work(app, &store, (&place, &sprite), Collect::Everything)?;
-        branches = landing.branches.iter().map(|landed| landed.branch.to_string()).collect();
+        Unlanded::Refuse => branches = landed(app, &store, (&place, &sprite))?,
+        Unlanded::Drop => lost = only_inside(app, (&place, &sprite)),
     }
+    remove(app, &store, (&place, &sprite))?;
+    let mut text = format!("{id} destroyed; its events stay\n");
+    lost.iter().for_each(|branch| text.push_str(&format!("  lost: {branch}\n")));
+    let document = SpriteManageDocument { sprite: sprite.name.clone(), done: "destroyed", branches, lost };
+    Ok(Reply::new(document, text).story())
+}
+
+/// Removes the files of a sprite, and lets its base go.
+fn remove(app: &App, store: &Store, (place, sprite): (&SpritePlace, &Sprite)) -> Result<(), Failure> {
+    let id = &sprite.name;
     place
         .destroy()
         .map_err(|error| Failure::new("io", format!("the files of `{id}` could not be removed: {error}")))?;
@@ -70,7 +84,79 @@ pub(super) fn destroy(app: &App, id: &str, unlanded: Unlanded) -> Result<Reply, 
     if !sprite.state.is_over() {
         store.set_state(sprite.key, SpriteState::Stopped, Some("destroyed"), app.clock().as_str())?;
     }
-    Ok(done(&sprite, "destroyed", branches, format!("{id} destroyed; its events stay\n")))
+    Ok(())
+}
+
+/// Lands what a sprite has, and names the branches that moved.
+fn landed(app: &App, store: &Store, (place, sprite): (&SpritePlace, &Sprite)) -> Result<Vec<String>, Failure> {
+    if !place.own.exists() {
+        return Ok(Vec::new());
+    }
+    let landing = run::land_work(app, store, (place, sprite), Collect::Everything)?;
+    Ok(landing.branches.iter().map(|landed| landed.branch.to_string()).collect())
+}
+
+/// Branches whose commits are in the sprite and nowhere else. A sprite that cannot be read has nothing to name.
+fn only_inside(app: &App, (place, sprite): (&SpritePlace, &Sprite)) -> Vec<String> {
+    let (Ok(base), Ok(engine)) = (Oid::new(&sprite.base), app.engine()) else { return Vec::new() };
+    let branches = branches_inside(place, base).unwrap_or_default();
+    let unknown = branches.into_iter().filter(|(_, tip)| engine.find_commit(&tip.to_string()).is_none());
+    unknown.map(|(name, tip)| format!("{} at {}", printable(&name), tip.short())).collect()
+}
+
+/// Removes what nobody needs: files of sprites that are over and landed, and checkouts without sprites.
+pub(super) fn gc(app: &App, preview: Preview) -> Result<Reply, Failure> {
+    let mut document = SpriteGcDocument { sprites: Vec::new(), checkouts: Vec::new(), kept: BTreeMap::new() };
+    let Some(store) = super::store(app)? else { return Ok(Reply::new(document, "").note("there are no sprites")) };
+    let mut used = Vec::new();
+    for sprite in store.sprites()? {
+        let place = place(app, &sprite)?;
+        if !place.own.exists() {
+            continue;
+        }
+        match unneeded(app, &store, (&place, &sprite), preview) {
+            Ok(()) => document.sprites.push(sprite.name.clone()),
+            Err(why) => {
+                used.push(sprite.base.clone());
+                document.kept.insert(sprite.name.clone(), why);
+            }
+        }
+    }
+    let all = app.engine()?.repository().common_dir.join("lattice").join("sprites");
+    for path in SpritePlace::unused_bases(&all, &used) {
+        if !preview.dry_run {
+            remove_base(&path).map_err(|error| Failure::new("io", format!("{} stays: {error}", path.display())))?;
+        }
+        document.checkouts.extend(path.file_name().map(|name| name.to_string_lossy().into_owned()));
+    }
+    let mut text: String = document.sprites.iter().map(|name| format!("removed {name}\n")).collect();
+    document.checkouts.iter().for_each(|commit| text.push_str(&format!("removed the checkout of {commit}\n")));
+    document.kept.iter().for_each(|(name, why)| text.push_str(&format!("kept {name}: {}\n", printable(why))));
+    let reply = Reply::new(document, text);
+    Ok(if preview.dry_run { reply.note("this was a dry run: nothing was removed") } else { reply })
+}
+
+/// Removes a sprite that is over and landed; else says why it stays.
+fn unneeded(
+    app: &App,
+    store: &Store,
+    (place, sprite): (&SpritePlace, &Sprite),
+    preview: Preview,
+) -> Result<(), String> {
+    if !sprite.state.is_over() {
+        return Err(format!("it is {}", sprite.state.as_str()));
+    }
+    let actions = store.actions(Some(sprite.key)).map_err(|error| error.to_string())?;
+    if actions.iter().any(|row| !row.state.is_settled()) {
+        return Err("it asks for something: lattice approvals".to_owned());
+    }
+    if preview.dry_run {
+        return Ok(());
+    }
+    let held = run::hold(place).map_err(|failure| failure.message)?;
+    landed(app, store, (place, sprite)).map_err(|failure| format!("its work cannot be landed: {}", failure.message))?;
+    drop(held);
+    remove(app, store, (place, sprite)).map_err(|failure| failure.message)
 }
 
 pub(crate) fn place(app: &App, sprite: &Sprite) -> Result<SpritePlace, Failure> {
@@ -100,5 +186,5 @@ pub(super) fn not_restored(error: lattice_sprites::checkpoint::RestoreError) -> 
 }
 
 fn done(sprite: &Sprite, done: &'static str, branches: Vec<String>, text: String) -> Reply {
-    Reply::new(SpriteManageDocument { sprite: sprite.name.clone(), done, branches }, text).story()
+    Reply::new(SpriteManageDocument { sprite: sprite.name.clone(), done, branches, lost: Vec::new() }, text).story()
 }

@@ -15,8 +15,8 @@ use crate::error::Failure;
 use crate::output::Reply;
 
 pub(crate) use documents::{
-    SpriteArtifactsDocument, SpriteDiffDocument, SpriteEventsDocument, SpriteIngestDocument, SpriteListDocument,
-    SpriteLogsDocument, SpriteManageDocument, SpriteShowDocument,
+    SpriteArtifactsDocument, SpriteDiffDocument, SpriteEventsDocument, SpriteGcDocument, SpriteIngestDocument,
+    SpriteListDocument, SpriteLogsDocument, SpriteManageDocument, SpriteShowDocument,
 };
 
 /// Look at sprites and manage them
@@ -85,9 +85,20 @@ enum SpriteCommand {
     Destroy {
         /// The sprite
         id: String,
-        /// Also if it has work that is on no branch of yours
+        /// Also if it has work that is on no branch of yours; says what that is
         #[arg(long)]
         force: bool,
+    },
+    /// Remove files that no sprite needs: of sprites that are over and landed, and of checkouts without sprites
+    Gc {
+        #[command(flatten)]
+        preview: crate::cli::Preview,
+    },
+    /// Start a sprite that was made with `run --detach`
+    #[command(hide = true)]
+    Begin {
+        /// The sprite
+        id: String,
     },
     /// Inside a sprite: say whether the answer in resume.json was processed before
     ResumeCheck,
@@ -110,6 +121,8 @@ pub(crate) fn run(app: &App, arguments: &Arguments) -> Result<Reply, Failure> {
         SpriteCommand::Destroy { id, force } => {
             manage::destroy(app, id, if *force { Unlanded::Drop } else { Unlanded::Refuse })
         }
+        SpriteCommand::Gc { preview } => manage::gc(app, *preview),
+        SpriteCommand::Begin { id } => super::run::run_begin(app, id),
         SpriteCommand::ResumeCheck => resume::check(app),
         SpriteCommand::Ingest(arguments) => ingest::run(arguments),
     }
@@ -151,6 +164,7 @@ impl From<StoreError> for Failure {
         match error {
             StoreError::NoSuchSprite(_) => Self::new("no-such-sprite", text).hint("lattice sprite list"),
             StoreError::NoSuchAction(_) => Self::new("no-such-action", text).hint("lattice approvals"),
+            StoreError::NoSuchProposal(_) => Self::new("no-such-proposal", text).hint("lattice proposals"),
             StoreError::NameTaken(_) => Self::new("name-taken", text).hint("choose another: --name ID"),
             StoreError::TooNew { .. } => Self::new("store-too-new", text).hint("install a newer lattice"),
             StoreError::Database(source) => Self::new("store", format!("{text}: {source}")),

@@ -125,7 +125,7 @@ fn go_on(app: &App, store: &Store, (place, sprite): (&SpritePlace, &Sprite)) -> 
     // An answer that it was given before is still in its mailbox.
     let answered = store.last_answered(sprite.key)?;
     let answer = answered.map(|checkpoint| Answer { checkpoint, digest: None });
-    Ok(run::Begin { spec: run::spec(app, (place, sprite))?, answer })
+    Ok(run::Begin { spec: run::spec(app, (place, sprite), run::Going::Again)?, answer })
 }
 
 /// What the agent finds in `resume.json`.
@@ -163,7 +163,7 @@ pub(crate) fn prepared(
     place.secret_file(&place.mail().join("resume.json"), &format!("{answer:#}\n")).map_err(not_written)?;
     mark_known(place, store, &sprite)?;
     let answer = Answer { checkpoint: checkpoint.to_owned(), digest: Some(digest.to_string()) };
-    Ok(Some(run::Begin { spec: run::spec(app, (place, &sprite))?, answer: Some(answer) }))
+    Ok(Some(run::Begin { spec: run::spec(app, (place, &sprite), run::Going::Again)?, answer: Some(answer) }))
 }
 
 /// Tells the agent which answers it has had.

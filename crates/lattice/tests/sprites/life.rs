@@ -1,0 +1,175 @@
+//! What surrounds a run: agents by name, detached ones, limits, proposals, and what is removed when.
+
+use lattice_testkit::TestRepo;
+use serde_json::{Value, json};
+
+use crate::{agent, lattice, log, look, rules, validated};
+
+fn configure(repo: &TestRepo, text: &str) {
+    let path = repo.dir().join(".git/lattice/config.toml");
+    let before = std::fs::read_to_string(&path).expect("a configuration");
+    std::fs::write(path, format!("{before}\n{text}")).expect("a configuration");
+}
+
+fn installed(repo: &TestRepo, name: &str) -> bool {
+    log(repo, name).lines().any(|line| line == "installed")
+}
+
+fn proposals(repo: &TestRepo) -> Vec<Value> {
+    let listed = lattice(repo).arg("proposals").json();
+    validated(repo, &listed);
+    listed["proposals"].as_array().expect("a list").clone()
+}
+
+/// The example of the protocol, with a command to make it testable.
+const PROPOSES: &str = r#"
+    payload='{"observed_failure":{"phase":"bootstrap","exit_code":127,"stderr_hint":"bash: node: command not found"},"suggested_adjustment":{"type":"runtime_install","details":{"runtime":"node","version":"20","command":"echo installed > ~/node"}},"confidence":CONFIDENCE,"evidence":["package.json present"],"scope":"repo_specific"}'
+    test ! -e ~/node || lattice emit info "node is here"
+    echo "${payload/CONFIDENCE/0.85}" | lattice emit environment-proposal --json -
+    echo "${payload/CONFIDENCE/0.9}" | lattice emit environment-proposal --json -
+    while [ -e wait ] && [ ! -e .lattice/go ]; do sleep 0.05; done
+    ls -A .lattice; test ! -e ~/node || cat ~/node
+    cat .lattice/context/environment.json
+"#;
+
+// proves: SP-58, SP-59, SP-67, SP-68, SP-98
+#[test]
+fn a_proposal_is_listed_once_and_holds_for_future_sprites_once_a_person_accepts_it() {
+    let repo = TestRepo::draw("main*");
+    let script = format!("touch wait\n{PROPOSES}");
+    let running = lattice(&repo).args(["run", "x", "--name", "first", "--", "bash", "-c", &script]).spawn();
+    while proposals(&repo).first().is_none_or(|proposal| proposal["seen"] != json!(2)) {
+        std::thread::yield_now();
+    }
+    let [proposal] = &proposals(&repo)[..] else { panic!("the same change is one proposal") };
+    assert_eq!((&proposal["state"], &proposal["type"]), (&json!("pending"), &json!("runtime_install")));
+    let id = proposal["id"].as_str().expect("an id");
+    let before = std::fs::read_dir(repo.dir().join(".git/lattice/sprites/first/mail")).expect("a mailbox").count();
+    lattice(&repo).args(["proposals", "accept", id]).ok();
+    let mail = repo.dir().join(".git/lattice/sprites/first/mail");
+    assert_eq!(std::fs::read_dir(&mail).expect("a mailbox").count(), before, "the session gets no answer");
+    std::fs::write(mail.join("go"), "").expect("a file");
+    running.wait();
+    assert!(!installed(&repo, "first"), "what runs keeps its environment");
+    assert_eq!(agent(&repo, "second", PROPOSES).code, Some(0));
+    assert!(installed(&repo, "second"), "{}", log(&repo, "second"));
+    assert_eq!(look(&repo, &["events", "second"])["events"][0]["payload"]["message"], json!("node is here"));
+    assert_eq!(proposals(&repo)[0]["seen"], json!(4));
+    lattice(&repo).args(["proposals", "reject", id]).ok();
+    assert_eq!(agent(&repo, "third", PROPOSES).code, Some(0));
+    assert!(!installed(&repo, "third"), "a rejected one holds no more");
+    lattice(&repo).args(["proposals", "accept", "prop_none"]).fails(1);
+}
+
+#[test]
+fn agents_are_named_configured_and_given_folders_of_the_checkout() {
+    let repo = TestRepo::draw("main*");
+    repo.write(".gitignore", "cache\n");
+    repo.git(&["add", ".gitignore"]);
+    repo.git(&["commit", "--quiet", "-m", "ignore"]);
+    repo.write("cache/one", "cached\n");
+    configure(
+        &repo,
+        "[sprite]\nagent = \"mine\"\nlayers = [\"cache\"]\n[agents.mine]\ncommand = [\"bash\", \"-c\", \"cat $FILE cache/one; \
+         cat {prompt_file}; ! echo x > cache/two\"]\nenv = { FILE = \"/dev/null\" }\n",
+    );
+    let out = lattice(&repo).args(["run", "Say it", "--name", "mine"]).run();
+    assert_eq!(out.code, Some(0), "{}\n{}", out.snapshot(), log(&repo, "mine"));
+    let said = log(&repo, "mine");
+    assert!(said.contains("cached\nSay it\n") && said.contains("skills/protocol/SKILL.md"), "{said}");
+    assert_eq!(look(&repo, &["show", "mine"])["sprite"]["agent"], json!("mine"));
+    let shell = lattice(&repo).args(["run", "echo from the shell > out", "--agent", "shell", "--name", "sh"]).run();
+    assert_eq!(shell.code, Some(0), "{}", shell.snapshot());
+    assert_eq!(repo.git(&["show", "sprite/sh:out"]), "from the shell", "what it left is one last commit");
+    let left = lattice(&repo).args(["run", "echo x > out", "--agent", "shell", "--no-collect", "--name", "left"]).run();
+    assert_eq!(left.code, Some(0), "{}", left.snapshot());
+    assert_eq!(repo.git(&["branch", "--list", "sprite/left"]), "");
+    let unknown = lattice(&repo).args(["run", "x", "--agent", "nobody"]).fails(2);
+    assert!(unknown.stderr.contains("claude, codex, aider, opencode, gemini, shell, mine"), "{}", unknown.snapshot());
+}
+
+// proves: SP-7
+#[test]
+fn a_detached_sprite_runs_on_and_can_be_followed_and_stopped() {
+    let repo = TestRepo::draw("main*");
+    let script = "lattice emit info hello; while [ ! -e .lattice/go ]; do sleep 0.05; done; echo x > x";
+    let out = lattice(&repo).args(["run", "x", "--detach", "--name", "far", "--", "bash", "-c", script]).run();
+    assert_eq!(out.code, Some(0), "{}", out.snapshot());
+    while look(&repo, &["events", "far"])["events"].as_array().is_none_or(Vec::is_empty) {
+        std::thread::yield_now();
+    }
+    assert_eq!(look(&repo, &["show", "far"])["sprite"]["state"], json!("running"), "seen before the process ends");
+    std::fs::write(repo.dir().join(".git/lattice/sprites/far/mail/go"), "").expect("a file");
+    let followed = lattice(&repo).args(["sprite", "events", "far", "--follow"]).ok();
+    assert!(followed.stdout.contains("hello"), "{}", followed.snapshot());
+    assert_eq!(look(&repo, &["show", "far"])["sprite"]["state"], json!("completed"));
+    assert_eq!(repo.git(&["log", "-1", "--format=%s", "sprite/far"]), "x");
+}
+
+#[test]
+fn a_sprite_that_uses_too_much_is_ended_and_nothing_of_it_is_left() {
+    let repo = TestRepo::draw("main*");
+    configure(&repo, "[sprite]\nmemory_mb = 200\noutput_mb = 1\nprocesses = 50\n");
+    let cases = [
+        ("output", "yes", "1 MB of output"),
+        ("memory", "perl -e '$x = \"x\" x (1 << 29); sleep 60'", "200 MB of memory"),
+        ("double-fork", "(setsid bash -c 'trap \"\" TERM; while :; do yes; done' &) ; sleep 60", "1 MB of output"),
+    ];
+    for (name, script, what) in cases {
+        let out = agent(&repo, name, script);
+        assert_eq!(out.code, Some(1), "{name}: {}", out.snapshot());
+        let outcome = look(&repo, &["show", name])["sprite"]["outcome"].clone();
+        assert_eq!(outcome, json!(format!("ended because it used too much: {what}")), "{name}");
+    }
+    let bomb =
+        agent(&repo, "bomb", "n=0; for i in $(seq 200); do sleep 9 & done 2>/tmp/e; grep -c . /tmp/e; jobs -r | wc -l");
+    assert_eq!(bomb.code, Some(1), "{}\n{}", bomb.snapshot(), log(&repo, "bomb"));
+    assert_eq!(look(&repo, &["show", "bomb"])["run"]["limits"]["processes"], json!(50));
+}
+
+#[test]
+fn nothing_is_removed_that_is_not_landed_and_force_says_what_is_lost() {
+    let repo = TestRepo::draw("main*");
+    assert_eq!(agent(&repo, "over", "echo x > x; git add -A; git commit --quiet -m x").code, Some(0));
+    let waits = "echo y > y; git add -A; git commit --quiet -m y; id=$(lattice checkpoint); \
+        lattice emit waiting --reason r --checkpoint $id";
+    assert_eq!(agent(&repo, "waits", waits).code, Some(4));
+    let planned = lattice(&repo).args(["sprite", "gc", "--dry-run"]).json();
+    validated(&repo, &planned);
+    assert_eq!((&planned["sprites"], &planned["kept"]), (&json!(["over"]), &json!({ "waits": "it is waiting" })));
+    assert_eq!(lattice(&repo).args(["sprite", "gc"]).json()["sprites"], json!(["over"]));
+    assert!(repo.dir().join(".git/lattice/sprites/waits/upper").exists());
+    assert_eq!(repo.git(&["log", "-1", "--format=%s", "sprite/over"]), "x");
+    let bases = || std::fs::read_dir(repo.dir().join(".git/lattice/sprites/base")).expect("a folder").count();
+    assert_eq!(bases(), 1, "the one that waits needs it");
+    let lost = lattice(&repo).args(["sprite", "destroy", "waits", "--force"]).json();
+    validated(&repo, &lost);
+    assert!(lost["lost"][0].as_str().is_some_and(|lost| lost.starts_with("sprite/waits at ")), "{lost:#}");
+    assert_eq!(lattice(&repo).args(["sprite", "gc"]).json()["checkouts"].as_array().map(Vec::len), Some(1));
+    assert_eq!(bases(), 0);
+}
+
+// proves: SP-45, SP-57, SP-74, SP-75, SP-76
+#[test]
+fn what_failed_can_be_looked_into_from_its_checkpoint() {
+    let repo = TestRepo::draw("main*");
+    let script = r#"
+        grep -q "before anything risky" .lattice/skills/protocol/SKILL.md
+        lattice emit phase-started test; echo before > state; lattice checkpoint
+        lattice emit artifact --kind branch --ref sprite/fix-cache
+        echo after > state; lattice emit error "the build fails"
+    "#;
+    assert_eq!(agent(&repo, "broken", script).code, Some(1));
+    assert_eq!(rules(&repo, "broken"), [""; 0], "with a checkpoint there is no hint");
+    let artifacts = look(&repo, &["artifacts", "broken"]);
+    assert_eq!(
+        (&artifacts["artifacts"][0]["type"], &artifacts["artifacts"][0]["path"]),
+        (&json!("branch"), &json!("sprite/fix-cache"))
+    );
+    let checkpoint = look(&repo, &["show", "broken"])["checkpoints"][0]["id"].as_str().expect("an id").to_owned();
+    lattice(&repo).args(["sprite", "restore", "broken", &checkpoint]).ok();
+    let state = repo.dir().join(".git/lattice/sprites/broken/upper/state");
+    assert_eq!(std::fs::read_to_string(state).expect("a file"), "before\n");
+    assert_eq!(agent(&repo, "hinted", "lattice emit error no").code, Some(1));
+    assert_eq!(rules(&repo, "hinted"), ["error-without-checkpoint"]);
+}
