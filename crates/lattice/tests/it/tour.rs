@@ -161,10 +161,13 @@ fn the_demo_runs_to_its_end_and_leaves_a_repository_that_verifies() {
     let repo = TestRepo::new();
     let folder = repo.sandbox().root().join("demo");
     let shown = lattice(&repo).args(["demo", "--dir"]).arg(folder.as_os_str()).ok();
-    for step in ["$ lattice restack", "$ lattice undo", "$ lattice doctor --fix recreate-branch-", "holds:"] {
+    for step in ["$ lattice run issue 1", "$ lattice approve 1", "$ lattice undo", "--fix restore-metadata-", "holds:"]
+    {
         assert!(shown.stdout.contains(step), "the demo shows `{step}`:\n{}", shown.stdout);
     }
-    lattice(&repo).cwd(&folder).args(["verify", "--full"]).ok();
+    lattice(&repo).cwd(folder.join("project")).args(["verify", "--full"]).ok();
     let again = lattice(&repo).args(["demo", "--dir"]).arg(folder.as_os_str()).fails(1);
     assert!(again.stderr.contains("not empty"), "a folder with something in it is left alone");
+    let paused = lattice(&repo).args(["demo", "--pause"]).fails(2);
+    assert!(paused.stderr.contains("no terminal"), "{}", paused.snapshot());
 }
