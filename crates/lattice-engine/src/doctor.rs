@@ -98,8 +98,11 @@ impl Engine {
         };
         self.trace("execute", request.op.as_str());
         let executed: Executed = self.repo.execute(&lock, &snapshot, request)?;
-        self.check_resolved(&fixes)?;
-        Ok(Applied { outcome: self.told(executed, plan), actions, fixes })
+        let outcome = self.told(executed, plan);
+        if !matches!(outcome, Outcome::Paused(_)) {
+            self.check_resolved(&fixes)?;
+        }
+        Ok(Applied { outcome, actions, fixes })
     }
 
     /// A repair that leaves its issue in place is no repair.

@@ -132,7 +132,7 @@ fn nothing_is_repaired_inside_a_paused_operation_but_its_marker() {
     let id = fix_named(&report(&repo), "remove-metadata");
     let before = repo.refs();
     let answer = lattice(&repo).args(["doctor", "--fix", &id]).json();
-    assert_eq!(answer["error"]["code"], "precondition-failed", "{answer:#}");
+    assert_eq!(answer["error"]["code"], "operation-in-progress", "{answer:#}");
     assert_eq!(repo.refs(), before, "nothing moves");
     fs::write(repo.op_state_path(), "torn").expect("it can be written");
     lattice(&repo).args(["doctor", "--fix", &fix_named(&report(&repo), "remove-marker")]).run();
