@@ -2,8 +2,10 @@
 
 pub mod budget;
 pub mod builders;
+pub mod bundle;
 pub mod chunk;
 pub mod compress;
+pub mod deliver;
 pub mod expand;
 pub mod gather;
 pub mod git;

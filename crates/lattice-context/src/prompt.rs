@@ -79,8 +79,8 @@ fn title(name: &str) -> String {
     shown(&words.join(" "))
 }
 
-/// One backquote more than the longest run in the text, and at least three.
-fn fence(content: &str) -> String {
+/// A fence that the content cannot close: one backquote more than the longest run in it, and at least three.
+pub(crate) fn fence(content: &str) -> String {
     let mut longest = 0;
     let mut current = 0;
     for character in content.chars() {

@@ -113,11 +113,19 @@ pub fn redact(text: &str) -> String {
 
 /// One line per finding: place and kind.
 pub fn warnings(path: &str, text: &str) -> Vec<String> {
+    warnings_from(path, 1, text)
+}
+
+/// The same for a text that begins at this line of a file.
+pub(crate) fn warnings_from(path: &str, first: usize, text: &str) -> Vec<String> {
     let mut said: Vec<(usize, SecretKind)> = find(text).into_iter().map(|found| (found.line, found.kind)).collect();
     // A key of thirty lines is one secret.
     said.dedup_by(|next, first| next.1 == SecretKind::PrivateKey && first.1 == SecretKind::PrivateKey);
     said.dedup();
-    said.into_iter().map(|(line, kind)| format!("{path}:{line} looks like a secret ({})", kind.as_str())).collect()
+    let told = |(line, kind): (usize, SecretKind)| {
+        format!("{path}:{} looks like a secret ({})", first + line - 1, kind.as_str())
+    };
+    said.into_iter().map(told).collect()
 }
 
 fn in_line(line: &str) -> Vec<(SecretKind, Range<usize>)> {

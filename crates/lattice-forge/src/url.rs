@@ -109,7 +109,7 @@ impl Address {
 fn slug(path: &str) -> Result<Slug, AddressError> {
     let path = path.trim_end_matches('/');
     let path = path.strip_suffix("/.git").or_else(|| path.strip_suffix(".git")).unwrap_or(path);
-    let mut parts = path.rsplit('/').filter(|part| !part.is_empty() && *part != "." && *part != "~");
+    let mut parts = path.rsplit('/').filter(|part| !matches!(*part, "" | "." | ".." | "~"));
     let repo = parts.next().ok_or(AddressError::NoRepository)?.to_owned();
     let owner = parts.next().unwrap_or("local").to_owned();
     Ok(Slug { owner, repo })

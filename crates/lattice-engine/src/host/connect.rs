@@ -98,53 +98,18 @@ impl Engine {
         let host = web_host(&settings.web_url);
         let forge = lattice_model::host::ForgeKind::GitHub;
         let reading = RemoteReading::Resolved { name, slug: address.slug.clone(), forge };
-        let (tokens, kind) = match self.token(&host, settings)? {
+        let hosts = &self.environment.hosts;
+        let (tokens, kind) = match token(hosts, &host, settings)? {
             Ok(found) => found,
             Err(auth) => return Ok(Found { reading, auth, parts: None }),
         };
-        let hosts = &self.environment.hosts;
-        let store = hosts.home.as_deref().map(SecretStore::new);
-        let connection = Connection {
-            api_url: api_url(settings),
-            tokens: Arc::clone(&tokens),
-            cache: store.map(|store| Cache { store, host: host.clone() }),
-            notice: Arc::new(hosts.notice),
-            clock: Arc::new(hosts.clock),
-            timeout_ms: hosts.timeout_ms,
-        };
-        let github = Arc::new(GitHub::new(address.slug, connection)?);
+        let github = Arc::new(GitHub::new(address.slug, connection(hosts, settings, Arc::clone(&tokens)))?);
         let over_http = matches!(address.scheme, Scheme::Http | Scheme::Https);
         let git_base = over_http.then(|| format!("{}/", settings.web_url.trim_end_matches('/')));
         let app = settings.app.clone();
         let forge: Arc<dyn Forge> = Arc::<GitHub>::clone(&github);
         let parts = GitHubParts { github, tokens, kind, host, app, git_base };
         Ok(Found { reading, auth: AuthReading::Available, parts: Some(Parts { remote, forge, github: Some(parts) }) })
-    }
-
-    /// The environment first, then what was stored, then `gh`.
-    fn token(&self, host: &str, settings: &GitHubSettings) -> Result<Token, EngineError> {
-        let hosts = &self.environment.hosts;
-        let fixed = |token: String| -> Token { Ok((Arc::new(FixedToken(token)), TokenKind::Personal)) };
-        if let Some(token) = &hosts.token {
-            return Ok(fixed(token.clone()));
-        }
-        if let Some(store) = hosts.home.as_deref().map(SecretStore::new)
-            && let Some(bundle) = store.load(host).map_err(|error| lattice_forge::ForgeError::Auth(error.into()))?
-        {
-            if bundle.validity((hosts.clock)()) == Validity::Expired {
-                return Ok(Err(AuthReading::Expired { host: host.to_owned() }));
-            }
-            let manager = AuthManager {
-                store,
-                host: host.to_owned(),
-                web_url: settings.web_url.clone(),
-                client_id: settings.client_id.clone(),
-                clock: Arc::new(hosts.clock),
-            };
-            return Ok(Ok((Arc::new(manager), bundle.kind)));
-        }
-        let gh = hosts.gh.as_deref().and_then(|gh| from_gh(gh, host, &hosts.variables));
-        Ok(gh.map_or_else(|| Err(AuthReading::Missing { host: host.to_owned() }), fixed))
     }
 
     /// Whether the token reaches the repository; on a Git remote the transport itself decides.
@@ -169,6 +134,48 @@ impl Host {
         let token = self.wait(github.tokens.bearer_token());
         let token = token.map_err(lattice_forge::ForgeError::Auth)?;
         Ok(parts.remote.with_credential(Credential { url, header: git_header(&token) }))
+    }
+}
+
+/// The environment first, then what was stored, then `gh`.
+pub(super) fn token(hosts: &HostEnvironment, host: &str, settings: &GitHubSettings) -> Result<Token, EngineError> {
+    let fixed = |token: String| -> Token { Ok((Arc::new(FixedToken(token)), TokenKind::Personal)) };
+    if let Some(token) = &hosts.token {
+        return Ok(fixed(token.clone()));
+    }
+    if let Some(store) = hosts.home.as_deref().map(SecretStore::new)
+        && let Some(bundle) = store.load(host).map_err(|error| lattice_forge::ForgeError::Auth(error.into()))?
+    {
+        if bundle.validity((hosts.clock)()) == Validity::Expired {
+            return Ok(Err(AuthReading::Expired { host: host.to_owned() }));
+        }
+        let manager = AuthManager {
+            store,
+            host: host.to_owned(),
+            web_url: settings.web_url.clone(),
+            client_id: settings.client_id.clone(),
+            clock: Arc::new(hosts.clock),
+        };
+        return Ok(Ok((Arc::new(manager), bundle.kind)));
+    }
+    let gh = hosts.gh.as_deref().and_then(|gh| from_gh(gh, host, &hosts.variables));
+    Ok(gh.map_or_else(|| Err(AuthReading::Missing { host: host.to_owned() }), fixed))
+}
+
+/// How GitHub is talked to.
+pub(super) fn connection(
+    hosts: &HostEnvironment,
+    settings: &GitHubSettings,
+    tokens: Arc<dyn TokenProvider>,
+) -> Connection {
+    let store = hosts.home.as_deref().map(SecretStore::new);
+    Connection {
+        api_url: api_url(settings),
+        tokens,
+        cache: store.map(|store| Cache { store, host: web_host(&settings.web_url) }),
+        notice: Arc::new(hosts.notice),
+        clock: Arc::new(hosts.clock),
+        timeout_ms: hosts.timeout_ms,
     }
 }
 

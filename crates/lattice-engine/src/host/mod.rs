@@ -4,6 +4,7 @@ mod connect;
 mod get;
 mod merge;
 mod perform;
+mod reader;
 mod submit;
 mod sync;
 mod texts;
@@ -26,6 +27,7 @@ use crate::{Engine, EngineError};
 pub use connect::{HostEnvironment, api_url, web_host};
 pub use get::{GetOptions, Got};
 pub use merge::{MergeOptions, Merged};
+pub use reader::GitHubReader;
 pub use submit::{RestackFirst, SubmitOptions};
 pub use sync::{SyncOptions, Synced};
 
@@ -55,8 +57,7 @@ struct Parts {
 impl Engine {
     /// Finds the remote and its forge. Asks nobody.
     pub fn host(&self) -> Result<Host, EngineError> {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-        let runtime = runtime.map_err(|error| EngineError::NoRuntime(error.to_string()))?;
+        let runtime = new_runtime()?;
         // Connections belong to the runtime that they are made in.
         let inside = runtime.enter();
         let found = self.find_host()?;
@@ -113,14 +114,8 @@ impl Host {
 
     /// Why there is nothing to talk to, in the words of the gate.
     fn why_not(&self) -> Refusal {
-        let log_in = "lattice auth login";
         match (&self.auth, &self.reading) {
-            (AuthReading::Missing { .. }, _) => {
-                Refusal::new("not-authenticated", "Not authenticated. Run `lattice auth login`.").hint(log_in)
-            }
-            (AuthReading::Expired { .. }, _) => {
-                Refusal::new("token-expired", "Authentication expired. Run `lattice auth login` again.").hint(log_in)
-            }
+            (AuthReading::Missing { .. } | AuthReading::Expired { .. }, _) => not_authenticated(self.auth.clone()),
             (_, RemoteReading::Unusable { name, reason }) => {
                 Refusal::new("no-remote", format!("the remote `{name}` cannot be used: {reason}"))
                     .hint(format!("git remote set-url {name} <url>"))
@@ -144,4 +139,20 @@ impl Host {
             texts: BTreeMap::new(),
         }
     }
+}
+
+fn new_runtime() -> Result<tokio::runtime::Runtime, EngineError> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.map_err(|error| EngineError::NoRuntime(error.to_string()))
+}
+
+/// Why there is no token, in the words of the gate.
+fn not_authenticated(auth: AuthReading) -> Refusal {
+    let (code, message) = match auth {
+        AuthReading::Expired { .. } => ("token-expired", "Authentication expired. Run `lattice auth login` again."),
+        AuthReading::Missing { .. } | AuthReading::NotNeeded | AuthReading::Available => {
+            ("not-authenticated", "Not authenticated. Run `lattice auth login`.")
+        }
+    };
+    Refusal::new(code, message).hint("lattice auth login")
 }

@@ -3,11 +3,14 @@
 use serde_json::{Value, json};
 
 use super::missing;
-use super::state::{Item, PullPart, Repository, State};
+use super::state::{Item, PullPart, Repository, Said, State};
 use crate::http::{Request, Response};
 
 /// Items of a page, unless the client asks for another number.
 const PER_PAGE: usize = 30;
+
+/// When everything happened that nobody gave a time.
+pub(super) const LONG_AGO: &str = "2026-01-01T00:00:00Z";
 
 /// Who asks, and where people would look.
 type Who<'a> = (&'a str, &'a str);
@@ -19,6 +22,7 @@ pub(super) fn new_item(number: u64, title: &str, body: &str, author: &str) -> It
         body: body.to_owned(),
         open: true,
         author: author.to_owned(),
+        at: LONG_AGO.to_owned(),
         labels: Vec::new(),
         comments: Vec::new(),
         pull: None,
@@ -64,6 +68,13 @@ struct Place<'a> {
     user: &'a str,
     /// For what is made now.
     id: u64,
+}
+
+impl Place<'_> {
+    /// Something that the user says now.
+    fn said(&self, body: &Value, more: Value) -> Said {
+        Said { id: self.id, author: self.user.to_owned(), body: text(body), at: LONG_AGO.to_owned(), more }
+    }
 }
 
 fn body(request: &Request) -> Value {
@@ -116,9 +127,9 @@ fn issues(repository: &mut Repository, request: &Request, rest: &[&str], place: 
         }
         ("PATCH", ["comments", id]) => {
             let id = id.parse::<u64>().unwrap_or(0);
-            let comment = repository.items.values_mut().flat_map(|item| &mut item.comments).find(|c| c.0 == id);
+            let comment = repository.items.values_mut().flat_map(|item| &mut item.comments).find(|c| c.id == id);
             let Some(comment) = comment else { return missing() };
-            comment.2 = text(&sent["body"]);
+            comment.body = text(&sent["body"]);
             Response::json(200, &comment_json(comment))
         }
         (_, [number, rest @ ..]) => {
@@ -144,7 +155,7 @@ fn one_issue(item: &mut Item, request: &Request, rest: &[&str], place: &Place<'_
         }
         ("GET", ["comments"]) => listed(request, place.web, None, item.comments.iter().map(comment_json).collect()),
         ("POST", ["comments"]) => {
-            item.comments.push((place.id, place.user.to_owned(), text(&sent["body"])));
+            item.comments.push(place.said(&sent["body"], Value::Null));
             Response::json(201, &comment_json(item.comments.last().expect("one was just added")))
         }
         ("GET", ["labels"]) => Response::json(200, &labels(item).into()),
@@ -164,8 +175,8 @@ fn one_issue(item: &mut Item, request: &Request, rest: &[&str], place: &Place<'_
     }
 }
 
-fn comment_json((id, author, body): &(u64, String, String)) -> Value {
-    json!({ "id": id, "user": { "login": author }, "body": body, "created_at": "2026-01-01T00:00:00Z" })
+fn comment_json(comment: &Said) -> Value {
+    comment.json("created_at")
 }
 
 fn pulls(repository: &mut Repository, request: &Request, rest: &[&str], place: &Place<'_>) -> Response {
@@ -179,6 +190,9 @@ fn pulls(repository: &mut Repository, request: &Request, rest: &[&str], place: &
                 ("PUT", ["merge"]) => merge(item, &bare, &body(request)),
                 ("GET", ["files"]) => {
                     let pull = item.pull.as_ref().expect("it was looked at");
+                    if let Some(files) = &pull.files {
+                        return listed(request, place.web, None, files.clone());
+                    }
                     let base = bare.tip(&pull.base).unwrap_or_default();
                     let status = |letter: &str| match letter {
                         "A" => "added",
@@ -215,8 +229,7 @@ fn open_pull(repository: &mut Repository, sent: &Value, place: &Place<'_>) -> Re
     let number = repository.next_number();
     let mut item = new_item(number, &text(&sent["title"]), &text(&sent["body"]), place.user);
     let draft = sent["draft"].as_bool() == Some(true);
-    let (reviewers, reviews) = (Vec::new(), Vec::new());
-    item.pull = Some(PullPart { head, base, draft, merged: None, head_at, reviewers, reviews, fork: None });
+    item.pull = Some(PullPart { draft, head_at, ..PullPart::new(head, base) });
     let answer = item.pull_json(place.web, place.slug).expect("it has a pull part");
     repository.items.insert(number, item);
     Response::json(201, &answer)
@@ -244,7 +257,7 @@ fn merge(item: &mut Item, bare: &super::git::Bare, sent: &Value) -> Response {
 fn one_pull(item: &mut Item, request: &Request, rest: &[&str], place: &Place<'_>) -> Response {
     let sent = body(request);
     let whole = |item: &Item| item.pull_json(place.web, place.slug).expect("it was looked at");
-    let review = |(id, user, state, body): &(u64, String, String, String)| json!({ "id": id, "user": { "login": user }, "state": state, "body": body, "submitted_at": "2026-01-01T00:00:00Z" });
+    let review = |review: &Said| review.json("submitted_at");
     match (request.method.as_str(), rest) {
         ("GET", []) => Response::json(200, &whole(item)),
         ("POST", ["requested_reviewers"]) => {
@@ -263,10 +276,15 @@ fn one_pull(item: &mut Item, request: &Request, rest: &[&str], place: &Place<'_>
                 _ => "COMMENTED",
             };
             let pull = item.pull.as_mut().expect("it was looked at");
-            pull.reviews.push((place.id, place.user.to_owned(), state.to_owned(), text(&sent["body"])));
+            let remark = |remark: &Value| place.said(&remark["body"], remark.clone());
+            pull.remarks.extend(sent["comments"].as_array().into_iter().flatten().map(remark));
+            pull.reviews.push(place.said(&sent["body"], json!({ "state": state })));
             Response::json(200, &review(pull.reviews.last().expect("one was just added")))
         }
-        ("GET", ["comments"]) => listed(request, place.web, None, Vec::new()),
+        ("GET", ["comments"]) => {
+            let pull = item.pull.as_ref().expect("it was looked at");
+            listed(request, place.web, None, pull.remarks.iter().map(comment_json).collect())
+        }
         _ => missing(),
     }
 }

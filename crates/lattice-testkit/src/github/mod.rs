@@ -4,6 +4,7 @@ mod api;
 mod git;
 mod graphql;
 mod login;
+mod seed;
 mod state;
 
 use std::path::PathBuf;
@@ -134,6 +135,13 @@ impl GitHub {
         number
     }
 
+    /// Adds a whole item as a document tells it: see `seed`.
+    pub fn seed(&self, slug: &str, document: &Value) {
+        let item = seed::item(document);
+        let mut state = self.state();
+        state.repositories.get_mut(slug).expect("the repository was made").items.insert(item.number, item);
+    }
+
     /// Adds a pull request whose head is in somebody's fork, at a commit that the repository has.
     pub fn add_fork_pull(&self, slug: &str, (fork, head): (&str, &str), commit: &str) -> u64 {
         let mut state = self.state();
@@ -141,16 +149,8 @@ impl GitHub {
         let number = repository.next_number();
         repository.bare.ask(&["update-ref", &format!("refs/pull/{number}/head"), commit]).expect("the commit is there");
         let mut item = api::new_item(number, "from a fork", "", "mallory");
-        item.pull = Some(state::PullPart {
-            head: head.to_owned(),
-            base: "main".to_owned(),
-            draft: false,
-            merged: None,
-            head_at: commit.to_owned(),
-            reviewers: Vec::new(),
-            reviews: Vec::new(),
-            fork: Some(fork.to_owned()),
-        });
+        let pull = state::PullPart::new(head.to_owned(), "main".to_owned());
+        item.pull = Some(state::PullPart { head_at: commit.to_owned(), fork: Some(fork.to_owned()), ..pull });
         repository.items.insert(number, item);
         number
     }

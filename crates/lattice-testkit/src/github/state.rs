@@ -20,9 +20,20 @@ pub(super) struct Item {
     pub(super) body: String,
     pub(super) open: bool,
     pub(super) author: String,
+    pub(super) at: String,
     pub(super) labels: Vec<String>,
-    pub(super) comments: Vec<(u64, String, String)>,
+    pub(super) comments: Vec<Said>,
     pub(super) pull: Option<PullPart>,
+}
+
+/// Something that somebody said: a comment, a review, or a remark on a line.
+pub(super) struct Said {
+    pub(super) id: u64,
+    pub(super) author: String,
+    pub(super) body: String,
+    pub(super) at: String,
+    /// What only its kind has, such as `state`, or `path` and `line`.
+    pub(super) more: Value,
 }
 
 pub(super) struct PullPart {
@@ -33,7 +44,11 @@ pub(super) struct PullPart {
     /// The last commit that the head was seen at.
     pub(super) head_at: String,
     pub(super) reviewers: Vec<String>,
-    pub(super) reviews: Vec<(u64, String, String, String)>,
+    pub(super) reviews: Vec<Said>,
+    /// Remarks on lines.
+    pub(super) remarks: Vec<Said>,
+    /// Changed files that were made up; those of the branches if absent.
+    pub(super) files: Option<Vec<Value>>,
     /// `owner/name` of a fork.
     pub(super) fork: Option<String>,
 }
@@ -92,7 +107,8 @@ impl Repository {
     pub(super) fn follow(&mut self) {
         let tips = self.bare.tips();
         for item in self.items.values_mut().filter(|item| item.open) {
-            let Some(pull) = item.pull.as_mut().filter(|pull| pull.fork.is_none()) else { continue };
+            let lives = |pull: &&mut PullPart| pull.fork.is_none() && pull.files.is_none();
+            let Some(pull) = item.pull.as_mut().filter(lives) else { continue };
             match (tips.get(&pull.head), tips.get(&pull.base)) {
                 (Some(tip), Some(_)) => pull.head_at = tip.clone(),
                 (None, _) | (_, None) => item.open = false,
@@ -105,15 +121,37 @@ impl Repository {
     }
 }
 
+impl PullPart {
+    /// A pull request that nobody looked at yet.
+    pub(super) fn new(head: String, base: String) -> Self {
+        let (reviewers, reviews, remarks) = (Vec::new(), Vec::new(), Vec::new());
+        let head_at = String::new();
+        Self { head, base, draft: false, merged: None, head_at, reviewers, reviews, remarks, files: None, fork: None }
+    }
+}
+
+impl Said {
+    /// `time` is the name of the field with the time.
+    pub(super) fn json(&self, time: &str) -> Value {
+        let user = if self.author.is_empty() { Value::Null } else { json!({ "login": self.author }) };
+        let mut value = json!({ "id": self.id, "user": user, "body": self.body });
+        value[time] = json!(self.at);
+        for (key, more) in self.more.as_object().into_iter().flatten() {
+            value[key] = more.clone();
+        }
+        value
+    }
+}
+
 impl Item {
     pub(super) fn issue_json(&self, web: &str, slug: &str) -> Value {
         let kind = if self.pull.is_some() { "pull" } else { "issues" };
         let mut value = json!({
             "number": self.number, "title": self.title, "body": self.body,
             "state": if self.open { "open" } else { "closed" },
-            "user": { "login": self.author }, "node_id": format!("I_{}", self.number),
+            "user": if self.author.is_empty() { Value::Null } else { json!({ "login": self.author }) }, "node_id": format!("I_{}", self.number),
             "labels": self.labels.iter().map(|name| json!({ "name": name })).collect::<Vec<_>>(),
-            "created_at": "2026-01-01T00:00:00Z", "updated_at": "2026-01-01T00:00:00Z",
+            "created_at": self.at, "updated_at": self.at,
             "html_url": format!("{web}/{slug}/{kind}/{}", self.number),
         });
         if self.pull.is_some() {

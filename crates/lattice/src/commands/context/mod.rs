@@ -1,10 +1,12 @@
 //! `context`: the right code within a token budget, and each stage on the way to it.
 
 mod builders;
+mod bundle;
 mod gather;
 mod map;
 mod pack;
 mod session;
+mod source;
 mod stages;
 mod tokens;
 mod utilities;
@@ -39,6 +41,7 @@ enum Action {
     Review(builders::ReviewArguments),
     Fix(builders::FixArguments),
     Issue(builders::IssueArguments),
+    Bundle(bundle::Arguments),
     Truncate(utilities::TruncateArguments),
     Fit(utilities::FitArguments),
     Tokens(tokens::Arguments),
@@ -92,6 +95,7 @@ pub(crate) const RESULTS: &[&str] = &[
     "context-review",
     "context-fix",
     "context-issue",
+    "context-bundle",
     "context-truncate",
     "context-fit",
     "context-tokens",
@@ -114,6 +118,7 @@ pub(crate) fn run(app: &App, arguments: &Arguments) -> Result<Reply, Failure> {
         Action::Review(arguments) => builders::run_review(app, arguments),
         Action::Fix(arguments) => builders::run_fix(app, arguments),
         Action::Issue(arguments) => builders::run_issue(app, arguments),
+        Action::Bundle(arguments) => bundle::run(app, arguments),
         Action::Truncate(arguments) => utilities::run_truncate(app, arguments),
         Action::Fit(arguments) => utilities::run_fit(app, arguments),
         Action::Tokens(arguments) => tokens::run(app, arguments),
