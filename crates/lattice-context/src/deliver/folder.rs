@@ -88,18 +88,16 @@ impl Backend for HostFolder {
         let (parent, fresh, name) = (&self.parent, self.fresh.as_str(), self.name.as_str());
         match rustix::fs::renameat_with(parent, fresh, parent, name, RenameFlags::EXCHANGE) {
             // What was there before has the name of the unfinished now; if it stays, the next delivery removes it.
-            Ok(()) => {
-                let _ = remove(parent, Path::new(fresh));
-                Ok(())
-            }
-            Err(Errno::NOENT) => Ok(rustix::fs::renameat(parent, fresh, parent, name)?),
+            Ok(()) => drop(remove(parent, Path::new(fresh))),
+            Err(Errno::NOENT) => rustix::fs::renameat(parent, fresh, parent, name)?,
             // Some file systems cannot exchange: for a moment there is nothing.
             Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {
                 remove(parent, Path::new(name))?;
-                Ok(rustix::fs::renameat(parent, fresh, parent, name)?)
+                rustix::fs::renameat(parent, fresh, parent, name)?;
             }
-            Err(error) => Err(error.into()),
+            Err(error) => return Err(error.into()),
         }
+        Ok(rustix::fs::flock(parent, FlockOperation::Unlock)?)
     }
 }
 

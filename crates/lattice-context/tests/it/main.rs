@@ -3,6 +3,7 @@
 #![expect(clippy::disallowed_methods, reason = "tests write files and start programs as they need")]
 
 mod builders;
+mod bundle;
 mod compress;
 mod extension;
 mod gather;

@@ -1,6 +1,7 @@
 //! Tests of the context commands through the built program.
 
 mod builders;
+mod bundle;
 mod session;
 mod stages;
 

@@ -18,7 +18,7 @@ pub(super) struct Source {
 enum From {
     /// The host of the repository here.
     Here(Box<Host>),
-    GitHub(GitHubReader),
+    GitHub(Box<GitHubReader>),
 }
 
 impl Source {
@@ -55,7 +55,7 @@ impl Source {
     fn on_github(app: &App, repo: RepoName, settings: &GitHubSettings) -> Result<Self, Failure> {
         let slug = Slug { owner: repo.owner().to_owned(), repo: repo.name().to_owned() };
         let reader = GitHubReader::new(slug, &app.hosts(), settings)?;
-        Ok(Self { repo, from: From::GitHub(reader) })
+        Ok(Self { repo, from: From::GitHub(Box::new(reader)) })
     }
 
     pub(super) fn forge(&self) -> Result<&dyn Forge, Failure> {
