@@ -3,6 +3,7 @@
 mod fixture;
 mod forge;
 mod measure;
+mod protocol;
 mod report;
 mod stack;
 
@@ -18,8 +19,9 @@ pub fn run(root: &Path, name: &str) -> Result<(), Failure> {
     let sections = match name {
         "stack" => stack::run(root)?,
         "forge" => forge::run(root)?,
+        "protocol" => protocol::run(root)?,
         other => {
-            let what = format!("there is no benchmark `{other}`; there are: stack, forge");
+            let what = format!("there is no benchmark `{other}`; there are: stack, forge, protocol");
             return Err(Failure::Problems(vec![what]));
         }
     };

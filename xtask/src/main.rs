@@ -12,6 +12,8 @@ usage: cargo xtask <task>
 
   test                   install what the tests need and run every check
   bench stack            measure against plain Git, write docs/benchmarks.md
+  bench forge            measure against a slow GitHub, write docs/benchmarks-forge.md
+  bench protocol         measure events and bundles, write docs/benchmarks-protocol.md
   conformance            write docs/conformance.md from the comments beside the tests
   conformance --check    fail if docs/conformance.md is not up to date";
 

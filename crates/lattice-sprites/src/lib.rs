@@ -15,6 +15,7 @@ pub mod protocol;
 pub mod run;
 #[cfg(target_os = "linux")]
 pub mod sandbox;
+pub mod skills;
 pub mod store;
 
 use std::path::{Path, PathBuf};

@@ -4,6 +4,7 @@
 
 use xtask::source::{Line, Source, rust_sources};
 
+mod bundles;
 mod crates;
 mod documents;
 mod form;

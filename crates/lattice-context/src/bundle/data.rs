@@ -2,6 +2,32 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::manifest::ExpansionBudget;
+use super::trigger::Trigger;
+
+/// Everything that the renderer needs, and nothing that it would have to ask for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Gathered {
+    pub trigger: Trigger,
+    /// The item, with what the trigger knew where the host had nothing.
+    pub item: Item,
+    /// Oldest first.
+    pub comments: Vec<Comment>,
+    pub pull: Option<PullParts>,
+    pub linked: Vec<Item>,
+    pub expansion_budget: ExpansionBudget,
+    pub warnings: Vec<String>,
+}
+
+/// What only a pull request has.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PullParts {
+    pub pull: PullRequest,
+    pub files: Vec<ChangedFile>,
+    pub reviews: Vec<Review>,
+    pub comments: Vec<InlineComment>,
+}
+
 /// Whether a number is that of an issue or of a pull request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -3,10 +3,9 @@
 use futures_util::future::{OptionFuture, join, join4};
 use futures_util::stream::{self, StreamExt as _};
 use lattice_forge::ForgeError;
-use serde::{Deserialize, Serialize};
 
 use super::capability::Capability;
-use super::data::{ChangedFile, Comment, InlineComment, Item, ItemType, PullRequest, Review};
+use super::data::{Comment, Gathered, Item, ItemType, PullParts, PullRequest};
 use super::manifest::ExpansionBudget;
 use super::references::references;
 use super::trigger::Trigger;
@@ -19,29 +18,6 @@ const AT_ONCE: usize = 6;
 
 /// References that a warning names.
 const NAMED: usize = 50;
-
-/// Everything that the renderer needs, and nothing that it would have to ask for.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Gathered {
-    pub trigger: Trigger,
-    /// The item, with what the trigger knew where the host had nothing.
-    pub item: Item,
-    /// Oldest first.
-    pub comments: Vec<Comment>,
-    pub pull: Option<PullParts>,
-    pub linked: Vec<Item>,
-    pub expansion_budget: ExpansionBudget,
-    pub warnings: Vec<String>,
-}
-
-/// What only a pull request has.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct PullParts {
-    pub pull: PullRequest,
-    pub files: Vec<ChangedFile>,
-    pub reviews: Vec<Review>,
-    pub comments: Vec<InlineComment>,
-}
 
 /// A question to the host that was not answered.
 #[derive(Debug, thiserror::Error)]

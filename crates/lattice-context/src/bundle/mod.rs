@@ -21,9 +21,9 @@ mod untrusted;
 use lattice_model::time::Timestamp;
 
 pub use capability::{Capability, ForgeReader};
-pub use data::ItemType;
+pub use data::{Gathered, ItemType, PullParts};
 pub use delivery::{deliver, is_replaceable};
-pub use gatherer::{Call, DEFAULT_EXPANSIONS, GatherError, Gathered, PullParts, fetch};
+pub use gatherer::{Call, DEFAULT_EXPANSIONS, GatherError, fetch};
 pub use manifest::{
     Amendment, Bundle, BundleFile, ExpansionBudget, FileEntry, FileKind, LinkedItem, Manifest, ManifestError,
 };

@@ -3,8 +3,7 @@
 use lattice_model::time::Timestamp;
 use sha2::{Digest as _, Sha256};
 
-use super::data::{Comment, InlineComment, Item, ItemType, Review};
-use super::gatherer::{Gathered, PullParts};
+use super::data::{Comment, Gathered, InlineComment, Item, ItemType, PullParts, Review};
 use super::manifest::{
     Amendment, Bundle, BundleFile, DIFF_STATS, FileEntry, FileKind, LinkedItem, Manifest, REVIEWS, THREAD, TRIGGER,
     VERSION, linked_path,
@@ -110,7 +109,8 @@ impl<'a> Page<'a> {
 
     /// The title and the lines that every item has.
     fn facts(&mut self, item: &Item) {
-        self.heading(1, &format!("{} #{}: {}", item.kind.noun(), item.number, item.title), "title");
+        let title = self.line(&item.title, "title");
+        self.heading(1, &format!("{} #{}: {title}", item.kind.noun(), item.number), "");
         self.text.push('\n');
         self.field("State", &item.state);
         self.field("Author", &item.author);

@@ -3,6 +3,7 @@
 mod delivery;
 mod gathering;
 mod hostile;
+mod mutation;
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;

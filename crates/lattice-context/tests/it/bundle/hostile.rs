@@ -159,7 +159,7 @@ fn hidden_characters_are_made_visible_and_told_with_their_places() {
     assert_eq!(
         bundle.manifest.warnings,
         [
-            "trigger.md: title: 1 hidden character made visible (U+202E at 1:13)",
+            "trigger.md: title: 1 hidden character made visible (U+202E at 1:3)",
             "trigger.md: body: 8 hidden characters made visible (U+001B at 1:7, U+0007 at 1:15, U+202E at 2:6, \
              U+2066 at 2:11, U+200B at 2:17, U+E0041 at 2:27, U+FE01 at 2:32, U+009B at 3:4)",
         ]

@@ -12,6 +12,7 @@ use lattice_context::git::GitOperationError;
 use lattice_context::tokens::Tokenizer;
 use serde_json::Value;
 
+use super::source::Source;
 use super::{bare, read_input, read_json, workspace};
 use crate::app::App;
 use crate::error::Failure;
@@ -46,9 +47,12 @@ pub(crate) struct FixArguments {
 /// Print an issue with the files it names as JSON
 #[derive(Debug, Args)]
 pub(crate) struct IssueArguments {
+    /// The number of the issue on the host of the repository
+    #[arg(value_name = "N", required_unless_present = "from")]
+    number: Option<u64>,
     /// A JSON document with number, title, body, labels, state, assignees and url; `-` reads stdin
-    #[arg(long, alias = "issue", value_name = "FILE")]
-    from: PathBuf,
+    #[arg(long, alias = "issue", value_name = "FILE", conflicts_with = "number")]
+    from: Option<PathBuf>,
 }
 
 pub(crate) fn run_implement(app: &App, arguments: &ImplementArguments) -> Result<Reply, Failure> {
@@ -78,9 +82,28 @@ pub(crate) fn run_fix(app: &App, arguments: &FixArguments) -> Result<Reply, Fail
 
 pub(crate) fn run_issue(app: &App, arguments: &IssueArguments) -> Result<Reply, Failure> {
     let workspace = workspace(app, Tokenizer::Estimate)?;
-    let issue: GitHubIssue = read_json(app, &arguments.from)?;
+    let issue = match (&arguments.from, arguments.number) {
+        (Some(file), _) => read_json(app, file)?,
+        (None, Some(number)) => fetched(app, number)?,
+        (None, None) => return Err(Failure::usage("say which issue: its number, or --from FILE")),
+    };
     let context = build_issue_context(&workspace, &issue).map_err(failure)?;
     Ok(reply(app, "context-issue", &context))
+}
+
+/// The issue as the host of the repository tells it. Whom it is assigned to is not asked.
+pub(super) fn fetched(app: &App, number: u64) -> Result<GitHubIssue, Failure> {
+    let source = Source::open(app, None)?;
+    let issue = source.wait(source.forge()?.issue(number))?;
+    Ok(GitHubIssue {
+        number,
+        title: issue.title,
+        body: issue.body,
+        labels: issue.labels,
+        state: issue.state.as_str().to_owned(),
+        assignees: Vec::new(),
+        url: issue.url,
+    })
 }
 
 /// The object, and its warnings for people.

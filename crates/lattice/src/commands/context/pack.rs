@@ -47,6 +47,9 @@ pub(crate) struct Arguments {
     /// A file that must be in, with the line that matters (repeatable)
     #[arg(long, value_name = "PATH[:LINE]")]
     focus: Vec<String>,
+    /// Add this issue of the repository's host to the request
+    #[arg(long, value_name = "N")]
+    issue: Option<u64>,
     /// Put what differs from this commit in front
     #[arg(long, value_name = "BASE")]
     diff: Option<String>,
@@ -130,11 +133,16 @@ pub(crate) fn run(app: &App, arguments: &Arguments) -> Result<Reply, Failure> {
 }
 
 fn request(app: &App, arguments: &Arguments) -> Result<PackRequest, Failure> {
-    let input = match arguments.request.as_deref() {
+    let mut input = match arguments.request.as_deref() {
         Some("-") => read_input(app, Path::new("-"))?,
         Some(text) => text.to_owned(),
         None => String::new(),
     };
+    if let Some(number) = arguments.issue {
+        let issue = super::builders::fetched(app, number)?;
+        let text = format!("Issue #{number}: {}\n\n{}", issue.title, issue.body);
+        input = [input.trim_end(), text.trim_end()].join("\n\n").trim_start().to_owned();
+    }
     let errors: Vec<ErrorItem> = match &arguments.errors {
         Some(path) => {
             let parsed = ValidationOutput::parse(&read_input(app, path)?);

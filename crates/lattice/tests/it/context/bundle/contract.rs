@@ -239,3 +239,19 @@ fn a_folder_with_other_files_is_not_replaced() {
     assert_eq!(json["result"]["manifest"]["trigger_number"], json!(1));
     assert_eq!(json["schema"], json!("lattice.context-bundle/v1"));
 }
+
+#[test]
+fn other_context_commands_take_an_issue_from_the_host_as_well() {
+    let world = World::path("main*");
+    world.repo.commit_file("src/cart.py", "def total(rate):\n    return rate\n", "a cart");
+    let body = "See `src/cart.py`.";
+    world.lattice().args(["issue", "new", "--title", "The total ignores the rate", "--body", body]).ok();
+    let built = world.run("context issue 1");
+    assert_eq!(built["result"]["issue"]["title"], json!("The total ignores the rate"));
+    assert!(built["result"]["related_files"]["src/cart.py"].is_string(), "{built:#}");
+    let packed = world.lattice().args(["context", "pack", "Fix it", "--issue", "1"]).ok();
+    let request = "Fix it\n\nIssue #1: The total ignores the rate\n\nSee `src/cart.py`.";
+    assert!(packed.stdout.contains(request), "{}", packed.snapshot());
+    assert!(packed.stdout.contains("def total(rate)"), "{}", packed.snapshot());
+    world.lattice().args(["context", "pack", "--issue", "7"]).fails(1);
+}
