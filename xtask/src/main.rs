@@ -5,7 +5,7 @@
 use std::error::Error;
 use std::process::ExitCode;
 
-use xtask::{Failure, bench, conformance, suite};
+use xtask::{Failure, bench, conformance, fuzz, suite};
 
 const USAGE: &str = "\
 usage: cargo xtask <task>
@@ -14,6 +14,7 @@ usage: cargo xtask <task>
   bench stack            measure against plain Git, write docs/benchmarks.md
   bench forge            measure against a slow GitHub, write docs/benchmarks-forge.md
   bench protocol         measure events and bundles, write docs/benchmarks-protocol.md
+  fuzz SECONDS           run each fuzz target so long; needs a nightly compiler and cargo-fuzz
   conformance            write docs/conformance.md from the comments beside the tests
   conformance --check    fail if docs/conformance.md is not up to date";
 
@@ -24,6 +25,7 @@ fn main() -> ExitCode {
     let result = match words.as_slice() {
         ["test"] => suite::run(root),
         ["bench", name] => bench::run(root, name),
+        ["fuzz", seconds] => fuzz::run(root, seconds),
         ["conformance"] => conformance::write(root),
         ["conformance", "--check"] => conformance::check(root),
         _ => {

@@ -126,7 +126,7 @@ fn store(folder: &Path, round: &mut usize) -> (Store, Recorder) {
         started_at: text(AT),
     };
     let sprite = store.add_sprite(&new).expect("a sprite");
-    let session = store.begin_session(sprite, None, AT).expect("a session");
+    let session = store.begin_session(sprite, None, AT).expect("a store").expect("a session");
     let identity = Identity { sprite_id: text("s1"), work_item_id: text("issue-17") };
     let (recorder, _) = Recorder::open(&mut store, sprite, session, identity, &outbox).expect("a recorder");
     (store, recorder)

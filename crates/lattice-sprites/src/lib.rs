@@ -20,9 +20,6 @@ pub mod store;
 
 use std::path::{Path, PathBuf};
 
-/// What every sprite is taught.
-pub const PROTOCOL_SKILL: &str = include_str!("../../../priv/sprite_skills/protocol/SKILL.md");
-
 /// Where the event store of a repository is.
 pub fn store_path(common_dir: &Path) -> PathBuf {
     common_dir.join("lattice").join("sprites.db")

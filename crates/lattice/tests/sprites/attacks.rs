@@ -162,7 +162,7 @@ pub(crate) const ATTACKS: [Attack; 72] = [
     attack("landlock", "what a dump of memory holds", "echo 0xff > /proc/self/coredump_filter"),
     attack("landlock", "marks of used memory", "echo 1 > /proc/self/clear_refs"),
     attack("landlock", "another name for its process", "echo x > /proc/self/comm"),
-    attack("read-only-mail", "remove what was delivered", "rm .lattice/context/environment.json"),
+    attack("read-only-mail", "remove what was delivered", "rm .lattice/context/task.md"),
     attack("read-only-mail", "add to what was delivered", "touch .lattice/context/new"),
     attack("read-only-mail", "replace the context", "mv .lattice/context .lattice/c && mv .lattice/c .lattice/context"),
     attack("read-only-mail", "replace the skills", "mv .lattice/skills .lattice/s && mv .lattice/s .lattice/skills"),

@@ -29,7 +29,7 @@ const PROPOSES: &str = r#"
     echo "${payload/CONFIDENCE/0.9}" | lattice emit environment-proposal --json -
     while [ -e wait ] && [ ! -e .lattice/go ]; do sleep 0.05; done
     ls -A .lattice; test ! -e ~/node || cat ~/node
-    cat .lattice/context/environment.json
+    cat .lattice/environment.json
 "#;
 
 // proves: SP-58, SP-59, SP-67, SP-68, SP-98

@@ -5,6 +5,7 @@
 mod actions;
 mod attack;
 mod attacks;
+mod context;
 mod life;
 mod protocol;
 mod run;

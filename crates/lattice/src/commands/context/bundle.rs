@@ -80,6 +80,24 @@ pub(crate) fn run(app: &App, arguments: &Arguments) -> Result<Reply, Failure> {
     Ok(bundle.manifest.warnings.iter().fold(reply, |reply, warning| reply.note(format!("warning: {warning}"))))
 }
 
+/// Gathers an item of the repository's host into the mail of a sprite. The head branch is that of a pull request that
+/// is amended.
+pub(crate) fn gather_into(
+    app: &App,
+    (kind, number, head_branch): (ItemType, u64, Option<String>),
+    (mail, owner): (&Path, Option<u32>),
+) -> Result<Bundle, Failure> {
+    let source = Source::open(app, None)?;
+    let trigger = Trigger { head_branch, ..Trigger::new(kind, number, source.repo.clone()) };
+    let forge = ForgeReader(source.forge()?);
+    let bundle = source.wait(gather(trigger, &forge, &Options::new(app.clock()))).map_err(gather_failure)?;
+    let path = mail.join("context");
+    let mut folder = HostFolder::at(mail, Path::new("context"), owner)
+        .map_err(|error| Failure::new("io", format!("{} cannot be written to: {error}", path.display())))?;
+    deliver(&bundle, &mut FileWriter::new(&mut folder)).map_err(|error| delivery_failure(&path, error))?;
+    Ok(bundle)
+}
+
 /// The trigger, from its file or made from the arguments, and the host to ask.
 fn wanted(app: &App, arguments: &Arguments) -> Result<(Source, Trigger), Failure> {
     if let Some(file) = &arguments.trigger {
@@ -130,7 +148,7 @@ fn gather_failure(error: GatherError) -> Failure {
     failure
 }
 
-fn delivery_failure(path: &Path, error: DeliveryError) -> Failure {
+pub(crate) fn delivery_failure(path: &Path, error: DeliveryError) -> Failure {
     let text = error.to_string();
     let failure =
         Failure::new("delivery-failed", format!("the bundle was not written to {}", path.display())).cause(text);

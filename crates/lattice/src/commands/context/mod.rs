@@ -109,6 +109,7 @@ pub(crate) const RESULTS: &[&str] = &[
     "context-session",
 ];
 
+pub(crate) use bundle::{delivery_failure, gather_into};
 pub(crate) use pack::PackDocument;
 
 pub(crate) fn run(app: &App, arguments: &Arguments) -> Result<Reply, Failure> {

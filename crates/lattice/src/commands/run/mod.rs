@@ -19,6 +19,7 @@ use serde_json::json;
 
 use crate::app::App;
 use crate::commands::branch;
+use crate::commands::context::gather_into;
 use crate::error::Failure;
 use crate::output::{Document, Reply, printable};
 use crate::prompt;
@@ -238,6 +239,9 @@ fn begin(app: &App, store: &Store, (place, sprite): (&SpritePlace, &Sprite), wor
         | Outcome::Paused(_) => {}
     }
     prepare::prepare(app, place, &work.branch, work.base, &work.text)?;
+    if let Some((kind, number, head)) = &work.item {
+        gather_into(app, (*kind, *number, head.clone()), (&place.mail(), place.owner))?;
+    }
     prepare::tell_environment(place, store)?;
     let spec = spec(app, (place, sprite), Going::First)?;
     Ok(Begin { spec, answer: None })

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use lattice_context::deliver::{FileWriter, HostFolder};
 use lattice_model::id::Oid;
 use lattice_model::name::BranchName;
 use lattice_sprites::run::{LandError, SpritePlace};
@@ -10,6 +11,7 @@ use lattice_sprites::store::{Sprite, Store};
 use serde_json::{Value, json};
 
 use crate::app::App;
+use crate::commands::context::delivery_failure;
 use crate::error::Failure;
 
 pub(crate) fn place(app: &App, common: &Path, name: &str) -> Result<SpritePlace, Failure> {
@@ -31,9 +33,7 @@ pub(super) fn prepare(app: &App, place: &SpritePlace, own: &BranchName, base: Oi
     place.create(own, base).map_err(failed)?;
     place.file(&place.mail().join("context/task.md"), &format!("{task}\n")).map_err(failed)?;
     place.file(&place.mail().join("prompt.md"), &prompt(task)).map_err(failed)?;
-    let skill = place.mail().join("skills/protocol");
-    place.folder(&skill).map_err(failed)?;
-    place.file(&skill.join("SKILL.md"), lattice_sprites::PROTOCOL_SKILL).map_err(failed)?;
+    teach(place)?;
     let (name, email) = app.engine()?.identity();
     let quoted = |text: Option<String>, other: &str| json!(text.unwrap_or_else(|| other.to_owned())).to_string();
     let identity = format!(
@@ -50,8 +50,18 @@ pub(super) fn tell_environment(place: &SpritePlace, store: &Store) -> Result<(),
     let told: Vec<_> =
         accepted.map(|row| json!({ "adjustment": row.payload["suggested_adjustment"], "step": row.step })).collect();
     let text = format!("{:#}\n", json!(told));
-    let written = place.file(&place.mail().join("context/environment.json"), &text);
+    let written = place.file(&place.mail().join("environment.json"), &text);
     written.map_err(|error| Failure::from(LandError::from(error)))
+}
+
+/// Gives a sprite the documents that it works by.
+fn teach(place: &SpritePlace) -> Result<(), Failure> {
+    let mail = place.mail();
+    let folder = HostFolder::at(&mail, Path::new("skills"), place.owner).map_err(|error| {
+        Failure::new("io", format!("{} cannot be written to: {error}", mail.join("skills").display()))
+    });
+    lattice_sprites::skills::sync("/workspace", &mut FileWriter::new(&mut folder?))
+        .map_err(|error| delivery_failure(&mail.join("skills"), error))
 }
 
 /// Whether an agent begins, or goes on after a pause.
@@ -137,7 +147,7 @@ fn filled(word: &str, task: &str) -> String {
 fn prompt(task: &str) -> String {
     format!(
         "{task}\n\nYour workspace is /workspace, a Git repository on a branch of your own; commit there. Context for the \
-         task is in /workspace/.lattice/context.\nHow to report progress, ask for actions outside of the sandbox and say \
+         task is in /workspace/.lattice/context; how to read it: /workspace/.lattice/skills/context/SKILL.md\nHow to report progress, ask for actions outside of the sandbox and say \
          that you are done: /workspace/.lattice/skills/protocol/SKILL.md\n"
     )
 }

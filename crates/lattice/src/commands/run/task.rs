@@ -1,5 +1,6 @@
 //! What a sprite is to work on: a text, an issue, or a pull request that it amends.
 
+use lattice_context::bundle::ItemType;
 use lattice_engine::{Engine, GetOptions, Mode, Outcome, WorkingCopyNeed};
 use lattice_model::command::get::{Checkout, FreezeOnGet, Replace};
 use lattice_model::host::PullState;
@@ -27,6 +28,8 @@ pub(super) struct Work {
     pub(super) branch: BranchName,
     pub(super) parent: BranchName,
     pub(super) base: Oid,
+    /// What is gathered for the agent: the item, and the branch of a pull request that is amended.
+    pub(super) item: Option<(ItemType, u64, Option<String>)>,
 }
 
 impl Task {
@@ -47,13 +50,13 @@ impl Task {
     /// Finds out what the task is and where it starts. `name` is the sprite's.
     pub(super) fn work(&self, app: &App, name: &str, parent: Option<&BranchName>) -> Result<Work, Failure> {
         let own = || BranchName::new(format!("sprite/{name}")).map_err(|error| Failure::usage(error.to_string()));
-        let start = |text: String, work_item_id: String| {
+        let start = |text: String, work_item_id: String, item| {
             let snapshot = app.engine()?.observe("run", WorkingCopyNeed::No)?.snapshot;
             let (parent, base) = start(&snapshot, parent)?;
-            Ok(Work { text, work_item_id, branch: own()?, parent, base })
+            Ok(Work { text, work_item_id, branch: own()?, parent, base, item })
         };
         match self {
-            Self::Text(text) => start(text.clone(), format!("task-{name}")),
+            Self::Text(text) => start(text.clone(), format!("task-{name}"), None),
             Self::Issue(number) => {
                 let connected = connect(app)?;
                 let issue = connected.wait(connected.forge()?.issue(*number))?;
@@ -62,7 +65,7 @@ impl Task {
                         .hint(format!("lattice run pr {number}")));
                 }
                 let text = format!("{} (#{number})\n\n{}", one_line(&issue.title), issue.body.trim());
-                start(text.trim().to_owned(), format!("issue-{number}"))
+                start(text.trim().to_owned(), format!("issue-{number}"), Some((ItemType::Issue, *number, None)))
             }
             Self::Pull(number) => match parent {
                 None => amend(app, *number),
@@ -102,7 +105,8 @@ fn amend(app: &App, number: u64) -> Result<Work, Failure> {
             .hint(format!("lattice get {number}, or lattice submit {}", branch.word())));
     }
     let text = format!("{} (#{number})\n\n{}", one_line(&pull.title), pull.body.trim());
-    Ok(Work { text: text.trim().to_owned(), work_item_id: format!("pr-{number}"), branch, parent, base })
+    let item = Some((ItemType::PullRequest, number, Some(branch.to_string())));
+    Ok(Work { text: text.trim().to_owned(), work_item_id: format!("pr-{number}"), branch, parent, base, item })
 }
 
 fn take_in(app: &App, engine: &Engine, number: u64) -> Result<(), Failure> {

@@ -1,0 +1,86 @@
+//! What a sprite finds when it begins: its issue as files, and the documents that it works by.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use lattice_testkit::TestRepo;
+use serde_json::Value;
+
+use crate::lattice;
+
+/// Copies what it was given, without a network, and tries to change it.
+const READS: &str = r#"
+    ls -R .lattice/context > first-look
+    cp -r .lattice/context seen
+    cp -r .lattice/skills skills
+    for try in "echo x > .lattice/context/trigger.md" "mv .lattice/context/trigger.md .lattice/context/y" \
+        "rm .lattice/context/manifest.json" "touch .lattice/context/new" "rm -rf .lattice/context" "mv .lattice/context x"; do
+        bash -c "$try" 2>/dev/null && echo "done: $try" >> changed
+    done
+    git add -A; git commit --quiet -m "What I saw"
+    lattice emit completed --status success
+"#;
+
+/// A repository with a Git remote and two issues, of which the second refers to the first.
+fn world() -> TestRepo {
+    let repo = TestRepo::draw("main*");
+    let dir = repo.sandbox().root().join("remote/acme/tools.git");
+    std::fs::create_dir_all(&dir).expect("the sandbox can be written");
+    repo.beside(&dir).git(&["init", "--quiet", "--bare", "--initial-branch=main"]);
+    repo.git(&["remote", "add", "origin", dir.to_str().expect("text")]);
+    repo.git(&["push", "--quiet", "origin", "main"]);
+    lattice(&repo).args(["issue", "new", "--title", "The cache is stale", "--body", "It never forgets."]).ok();
+    lattice(&repo).args(["issue", "new", "--title", "Forget after an hour", "--body", "Fixes #1."]).ok();
+    lattice(&repo).args(["issue", "comment", "2", "An hour is long."]).ok();
+    repo
+}
+
+/// All files below a folder with their contents.
+fn files(base: &Path) -> BTreeMap<String, String> {
+    let mut found = BTreeMap::new();
+    let mut waiting = vec![base.to_owned()];
+    while let Some(folder) = waiting.pop() {
+        for entry in std::fs::read_dir(&folder).expect("a folder") {
+            let path = entry.expect("an entry").path();
+            let name = path.strip_prefix(base).expect("it is below").display().to_string();
+            match path.is_dir() {
+                true => waiting.push(path),
+                false => drop(found.insert(name, std::fs::read_to_string(&path).expect("a text"))),
+            }
+        }
+    }
+    found
+}
+
+// proves: CB-4, CB-5, CB-6, CB-13, CB-27, CB-35, CB-80, CB-95
+#[test]
+fn a_sprite_finds_its_issue_before_it_begins_and_cannot_change_it() {
+    let repo = world();
+    let run = lattice(&repo).args(["run", "issue", "2", "--name", "one", "--", "bash", "-c", READS]).run();
+    assert_eq!(run.code, Some(0), "{}", run.snapshot());
+    let show = |path: &str| repo.try_git(&["show", &format!("sprite/one:{path}")]);
+    assert!(show("changed").is_err(), "{:?}", show("changed"));
+    let manifest: Value = serde_json::from_str(&show("seen/manifest.json").expect("a manifest")).expect("a document");
+    assert_eq!(manifest["title"], "Forget after an hour");
+    let look = show("first-look").expect("the first thing it did");
+    for file in manifest["files"].as_array().expect("files") {
+        let path = file["path"].as_str().expect("a path");
+        assert!(show(&format!("seen/{path}")).is_ok(), "{path}");
+        assert!(look.contains(path.rsplit('/').next().expect("a name")), "{path}:\n{look}");
+    }
+    assert!(show("seen/linked/issue_1.md").expect("the linked issue").contains("It never forgets."));
+    let shipped = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../priv/sprite_skills");
+    let skills = files(&shipped);
+    assert_eq!(skills.len(), 2);
+    for (path, text) in skills {
+        assert_eq!(show(&format!("skills/{path}")).expect("a skill").trim_end(), text.trim_end(), "{path}");
+    }
+    let delivered = repo.common_dir().join("lattice/sprites/one/mail/context");
+    let before = files(&delivered);
+    assert_eq!(before.len(), 4, "manifest, trigger, thread and one linked issue: {before:?}");
+    lattice(&repo).args(["issue", "comment", "2", "Half an hour?"]).ok();
+    assert_eq!(files(&delivered), before, "what was delivered stays until it is delivered again");
+    let other = lattice(&repo).args(["run", "issue", "1", "--name", "two", "--", "bash", "-c", READS]).run();
+    assert_eq!(other.code, Some(0), "{}", other.snapshot());
+    assert_eq!(files(&delivered), before, "another sprite has a folder of its own");
+}
