@@ -42,7 +42,7 @@ fn event(number: usize, kinds: usize) -> String {
 }
 
 fn prepare(folder: &Path) {
-    let store = Store::open(&folder.join("sprites.db")).expect("a store");
+    let mut store = Store::open(&folder.join("sprites.db")).expect("a store");
     let text = |text: &str| text.to_owned();
     let new = NewSprite {
         name: text("s1"),

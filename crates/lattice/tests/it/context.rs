@@ -208,6 +208,8 @@ fn every_context_command_prints_a_document_that_its_schema_describes() {
         r#"{"number":1,"title":"t","body":"b","labels":[],"state":"open","assignees":[],"url":"u"}"#,
     );
     repo.write("errors.txt", "src/cart.py:3: error: wrong\n");
+    crate::host::with_remote(&repo);
+    lattice(&repo).args(["issue", "new", "--title", "The total is wrong"]).ok();
     repo.write("chunks.json", lattice(&repo).args(["context", "gather", "files", "src"]).ok().stdout);
     repo.write("envelope.json", lattice(&repo).args(["context", "pack", "x", "--format", "envelope"]).ok().stdout);
     repo.write("sections.json", "{\"a\":\"text\"}");
@@ -223,6 +225,7 @@ fn every_context_command_prints_a_document_that_its_schema_describes() {
         "review --base main",
         "fix --errors errors.txt",
         "issue --from issue.json",
+        "bundle issue 1",
         "truncate src/cart.py --max-lines 3",
         "fit sections.json",
         "tokens src",
