@@ -121,7 +121,7 @@ fn counts<'a>(lines: impl Iterator<Item = &'a str>) -> BTreeMap<&'a str, usize> 
 // proves: SP-8, SP-11, SP-82
 #[test]
 fn nothing_is_lost_or_doubled_while_the_reader_is_killed_again_and_again() {
-    let (events, kills) = (setting("LATTICE_STORM_EVENTS", 20_000), setting("LATTICE_STORM_KILLS", 12));
+    let (events, kills) = (setting("LATTICE_STORM_EVENTS", 8_000), setting("LATTICE_STORM_KILLS", 8));
     let folder = tempfile::tempdir().expect("a folder");
     prepare(folder.path());
     let mut dice = Dice(0x5eed_1234_5678);

@@ -6,7 +6,7 @@ use std::path::Path;
 use lattice_testkit::TestRepo;
 use serde_json::Value;
 
-use crate::lattice;
+use crate::{lattice, look, rules};
 
 /// Copies what it was given, without a network, and tries to change it.
 const READS: &str = r#"
@@ -83,4 +83,35 @@ fn a_sprite_finds_its_issue_before_it_begins_and_cannot_change_it() {
     let other = lattice(&repo).args(["run", "issue", "1", "--name", "two", "--", "bash", "-c", READS]).run();
     assert_eq!(other.code, Some(0), "{}", other.snapshot());
     assert_eq!(files(&delivered), before, "another sprite has a folder of its own");
+}
+
+/// Makes a checkpoint at the end of a phase and before it gives up.
+const FAILS: &str = r#"
+    lattice emit phase-started implement
+    lattice emit info "the cache is in src" --kind observation
+    lattice emit artifact --kind branch --ref sprite/fix-cache
+    echo half > half.txt
+    lattice checkpoint > /dev/null
+    lattice emit phase-finished implement --success false
+    echo broken > broken.txt
+    lattice checkpoint > /dev/null
+    lattice emit error "The build fails" --details '{"exit_code":1}'
+    exit 1
+"#;
+
+// proves: SP-45, SP-57, SP-75
+#[test]
+fn what_a_failed_sprite_declared_and_saved_is_there_to_be_looked_at() {
+    let repo = TestRepo::draw("main*");
+    let run = lattice(&repo).args(["run", "Fix it", "--name", "one", "--", "bash", "-c", FAILS]).run();
+    assert_eq!(run.code, Some(1), "{}", run.snapshot());
+    let artifacts = look(&repo, &["artifacts", "one"]);
+    assert_eq!(artifacts["artifacts"][0]["type"], "branch", "{artifacts:#}");
+    assert_eq!(artifacts["artifacts"][0]["path"], "sprite/fix-cache", "{artifacts:#}");
+    assert_eq!(artifacts["work_item_id"], "task-one");
+    let shown = look(&repo, &["show", "one"]);
+    assert_eq!(shown["sprite"]["state"], "failed");
+    assert_eq!(rules(&repo, "one"), [""; 0], "a checkpoint came before the error");
+    let last = shown["sprite"]["checkpoint"].as_str().expect("a checkpoint");
+    lattice(&repo).args(["sprite", "restore", "one", last]).ok();
 }
