@@ -65,7 +65,7 @@ const STORY: &[Step] = &[
         "An agent gets the issue as files, and a checkout of its own, in a sandbox without network or credentials.\n\
          It works on two branches, one on the other, and asks for a pull request. It has to wait for that.",
     ),
-    Step::Lattice(&["run", "issue", "1", "--name", "polite", "--", "bash", "agent.sh"], 4, "waiting: OPEN_PR"),
+    Step::Lattice(&["run", "issue", "1", "--name", "polite", "--", "bash", "agent.sh"], 4, "The greeting is rude"),
     Step::Say("It tried to push, too. There is nowhere to push to in a sandbox."),
     Step::Shell("lattice sprite logs polite | grep --after-context=2 '^. git push'"),
     Step::Say("What it asks for is done when a person says so. Then it goes on from its checkpoint."),
