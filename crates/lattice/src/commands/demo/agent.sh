@@ -9,7 +9,7 @@ fi
 
 lattice emit phase-started understand
 lattice emit info "The issue: $(grep -m1 . .lattice/context/trigger.md)" --kind observation
-lattice emit info "Last said: $(grep . .lattice/context/thread.md | tail -1)" --kind observation
+lattice emit info "Last said: $(grep '^[A-Z]' .lattice/context/thread.md | tail -1)" --kind observation
 lattice emit phase-finished understand --success true
 
 lattice emit phase-started implement
