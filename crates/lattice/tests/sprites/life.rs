@@ -173,3 +173,29 @@ fn what_failed_can_be_looked_into_from_its_checkpoint() {
     assert_eq!(agent(&repo, "hinted", "lattice emit error no").code, Some(1));
     assert_eq!(rules(&repo, "hinted"), ["error-without-checkpoint"]);
 }
+
+#[test]
+fn an_ordinary_user_needs_nothing_that_root_has() {
+    let repo = TestRepo::draw("main*");
+    let program = env!("CARGO_BIN_EXE_lattice");
+    let run = if is_root() {
+        // Nobody may look into the folders of whoever builds this.
+        let copy = repo.sandbox().root().join("lattice");
+        std::fs::copy(program, &copy).expect("a copy");
+        let owned = std::process::Command::new("chown").args(["-R", "65534:65534"]).arg(repo.sandbox().root()).status();
+        assert!(owned.expect("chown runs").success());
+        let words = ["--reuid=65534", "--regid=65534", "--clear-groups"];
+        lattice_testkit::Lattice::new("/usr/bin/setpriv", &repo).args(words).arg(copy.to_str().expect("text"))
+    } else {
+        lattice(&repo)
+    };
+    let script = "id -u; lattice checkpoint; echo x > x; ! cat /etc/shadow && ! exec 3<>/dev/tcp/127.0.0.1/1";
+    let out = run.args(["run", "x", "--name", "user", "--json", "--", "bash", "-c", script]).run();
+    assert_eq!(out.code, Some(0), "{}", out.snapshot());
+    assert_eq!(out.json()["branches"][0]["branch"], json!("sprite/user"));
+}
+
+fn is_root() -> bool {
+    let id = std::process::Command::new("id").arg("-u").output().expect("id runs").stdout;
+    id.starts_with(b"0\n")
+}

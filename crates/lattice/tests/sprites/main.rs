@@ -9,6 +9,7 @@ mod context;
 mod life;
 mod protocol;
 mod run;
+mod scale;
 
 use lattice_testkit::{Lattice, Output, TestRepo};
 use serde_json::Value;
