@@ -210,6 +210,10 @@ impl Watch<'_, '_> {
     }
 
     fn stdout(&mut self, bytes: &[u8]) -> Result<(), RunError> {
+        if self.ending.limit.is_some() {
+            // What an agent still prints while it is ended for printing too much is too much.
+            return Ok(());
+        }
         let effects = self.recorder.stdout(self.store, bytes, &self.watcher.now())?;
         self.hear(effects);
         self.output(bytes)

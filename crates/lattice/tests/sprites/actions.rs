@@ -265,7 +265,6 @@ fn a_credential_reaches_the_agent_and_no_record() {
     assert_eq!(found.trim(), outbox.display().to_string(), "only the agent's own outbox, which it wrote itself");
 }
 
-// proves partly: SP-29 — that the attempt from inside is reported
 #[test]
 fn whoever_is_killed_at_whichever_step_the_effect_comes_once() {
     for step in ["decided", "approved", "intent", "effect", "receipt", "delivered"] {
