@@ -54,7 +54,9 @@ fn only_the_git_interface_knows_the_files_of_git() {
 // proves partly: ST-1.1-2 — counting the writes of the whole integration suite
 #[test]
 fn only_the_git_interface_names_what_writes_refs() {
-    let found = offenders(&product(), &[GIT], |line| holds(line, &GIT_WRITERS));
+    // The demo has a person break a repository by hand, with what they would type.
+    let allowed = [GIT, "crates/lattice/src/commands/demo.rs"];
+    let found = offenders(&product(), &allowed, |line| holds(line, &GIT_WRITERS));
     assert_kept("refs are written by the Git interface alone", &found);
 }
 
