@@ -1,0 +1,120 @@
+//! The fuzzer: lists of actions from seeds, checked step by step, cut down where they fail.
+
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use crate::action::{Action, Random, actions};
+use crate::storm::{Storm, Violation};
+
+/// How many actions one repository sees.
+const LENGTH: usize = 50;
+
+/// What is run in every test run; `cargo xtask fuzz` asks for more.
+const STEPS: usize = 3_000;
+
+/// How often a failing list is tried again, shorter.
+const ATTEMPTS: usize = 60;
+
+/// Runs a list of actions in a repository of its own. An error has the number of the action.
+pub(crate) fn run(actions: &[Action], defect: Option<&'static str>, codes: &Codes) -> Result<(), (usize, Violation)> {
+    let mut at = 0;
+    let outcome = catch_unwind(AssertUnwindSafe(|| {
+        let mut storm = Storm::new();
+        storm.defect = defect;
+        for action in actions {
+            storm.perform(action)?;
+            at += 1;
+        }
+        storm.finish()?;
+        let mut codes = codes.lock().expect("nobody panics with it");
+        for (code, count) in storm.codes {
+            *codes.entry(code).or_default() += count;
+        }
+        Ok(())
+    }));
+    match outcome {
+        Ok(Ok(())) => Ok(()),
+        Ok(Err(violation)) => Err((at, violation)),
+        Err(panic) => {
+            let text = panic.downcast_ref::<String>().cloned();
+            let text = text.or_else(|| panic.downcast_ref::<&str>().map(ToString::to_string));
+            Err((at, Violation::new("panic", text.unwrap_or_default())))
+        }
+    }
+}
+
+pub(crate) type Codes = Mutex<BTreeMap<String, usize>>;
+
+/// Leaves out whatever is not needed for the same violation.
+fn shrink(failing: &[Action], kind: &str) -> Vec<Action> {
+    let codes = Codes::default();
+    let mut best = failing.to_vec();
+    let mut attempts = 0;
+    let mut size = best.len() / 2;
+    while size > 0 {
+        let mut from = 0;
+        while from < best.len() && attempts < ATTEMPTS {
+            let mut shorter = best.clone();
+            shorter.drain(from..(from + size).min(best.len()));
+            attempts += 1;
+            match run(&shorter, None, &codes) {
+                Err((at, violation)) if violation.kind == kind => {
+                    shorter.truncate(at + 1);
+                    best = shorter;
+                }
+                _ => from += size,
+            }
+        }
+        size /= 2;
+    }
+    best
+}
+
+/// A number of the environment, or what is meant without it.
+pub(crate) fn number(name: &str, otherwise: u64) -> u64 {
+    std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(otherwise)
+}
+
+fn told(seed: u64, actions: &[Action], violation: &Violation) -> String {
+    let list: Vec<_> = actions.iter().map(ToString::to_string).collect();
+    format!("seed {seed}\n{}\n\n{violation}", list.join("\n"))
+}
+
+#[test]
+fn no_mixture_of_commands_and_plain_git_breaks_a_promise() {
+    let steps = usize::try_from(number("LATTICE_FUZZ_STEPS", STEPS as u64)).expect("a size");
+    let clock = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("after 1970");
+    let seed = number("LATTICE_FUZZ_SEED", clock.as_nanos() as u64);
+    println!("LATTICE_FUZZ_SEED={seed} LATTICE_FUZZ_STEPS={steps}");
+    let mut seeds = Random::new(seed);
+    let seeds: Vec<u64> = (0..steps.div_ceil(LENGTH)).map(|_| seeds.next()).collect();
+    let next = AtomicUsize::new(0);
+    let codes = Codes::default();
+    let failures = Mutex::new(Vec::new());
+    let most = number("LATTICE_FUZZ_FAILURES", 1) as usize;
+    std::thread::scope(|scope| {
+        for _ in 0..std::thread::available_parallelism().map_or(2, usize::from) {
+            scope.spawn(|| {
+                while let Some(seed) = seeds.get(next.fetch_add(1, Ordering::SeqCst)) {
+                    let list = actions(*seed, LENGTH);
+                    if let Err((at, violation)) = run(&list, None, &codes) {
+                        let short = shrink(&list[..list.len().min(at + 1)], &violation.kind);
+                        let again = run(&short, None, &codes).err().map_or(violation, |(_, violation)| violation);
+                        let mut failures = failures.lock().expect("nobody panics with it");
+                        failures.push(told(*seed, &short, &again));
+                        if failures.len() >= most {
+                            next.store(seeds.len(), Ordering::SeqCst);
+                        }
+                    }
+                }
+            });
+        }
+    });
+    for (code, count) in codes.lock().expect("nobody panics with it").iter() {
+        println!("{count:6} {code}");
+    }
+    let failures = failures.into_inner().expect("nobody panics with it");
+    assert!(failures.is_empty(), "{}", failures.join("\n\n==========\n\n"));
+}

@@ -1,0 +1,18 @@
+//! Repositories in a storm: random commands, plain git, kills and crowds, judged by an oracle of its own.
+
+#![expect(clippy::disallowed_methods, reason = "tests write files and start programs as they need")]
+
+mod action;
+mod commands;
+mod fuzz;
+mod oracle;
+mod outside;
+mod storm;
+mod world;
+
+use lattice_testkit::{Lattice, TestRepo};
+
+/// The program, ready to run in `repo`.
+fn lattice(repo: &TestRepo) -> Lattice {
+    Lattice::new(env!("CARGO_BIN_EXE_lattice"), repo)
+}
