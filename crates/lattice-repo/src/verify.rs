@@ -1,7 +1,9 @@
 //! Postconditions: an operation is a success only if a new scan says so.
 
+use lattice_model::branch::BranchMetadataV1;
 use lattice_model::doctor;
 use lattice_model::history::Ancestry;
+use lattice_model::id::Oid;
 use lattice_model::issue::{Issue, IssueKind};
 use lattice_model::plan::{Plan, Step};
 use lattice_model::settings::Settings;
@@ -32,7 +34,7 @@ pub(crate) fn problems(snapshot: &Snapshot, journal: &Journal, prepared: &Prepar
             (None, None) => edit.new,
         };
         if found != edit.new {
-            let shown = |oid: Option<lattice_model::id::Oid>| oid.map_or("absent".to_owned(), |oid| oid.to_string());
+            let shown = |oid: Option<Oid>| oid.map_or("absent".to_owned(), |oid| oid.to_string());
             problems.push(format!("{} is {}, not {}", edit.name, shown(found), shown(edit.new)));
         }
     }
@@ -55,7 +57,9 @@ fn positions(snapshot: &Snapshot, journal: &Journal) -> Vec<String> {
             problems.push(format!("{branch} is no longer tracked"));
             continue;
         };
-        if position.base != Some(Ancestry::Ancestor) || snapshot.needs_restack(branch) {
+        let stands = position.base == Some(Ancestry::Ancestor)
+            && snapshot.metadata_of(branch).is_some_and(|(m, _)| parent_tip(snapshot, journal, m) == Some(m.base));
+        if !stands {
             problems.push(format!("{branch} does not stand on its parent"));
         }
         // Who resolves a conflict may drop a commit that became empty, or make two of one.
@@ -64,6 +68,17 @@ fn positions(snapshot: &Snapshot, journal: &Journal) -> Vec<String> {
         }
     }
     problems
+}
+
+/// The tip of a branch's parent: as it is, or as the transaction found it, since others may go on with a branch that
+/// the plan only depends on.
+fn parent_tip(snapshot: &Snapshot, journal: &Journal, metadata: &BranchMetadataV1) -> Option<Oid> {
+    let name = metadata.parent.name().branch_ref();
+    let guarded = journal.plan.steps.iter().find_map(|step| match step {
+        Step::Guard { name: guarded, expected } if *guarded == name => expected.value(),
+        _ => None,
+    });
+    guarded.or_else(|| snapshot.tip(metadata.parent.name()))
 }
 
 /// No branch whose metadata the plan wrote is in a state that would gate the next command.

@@ -61,6 +61,11 @@ impl Fold {
             )
             .hint("lattice squash makes one commit of its commits"));
         };
+        if snapshot.metadata_of(parent).is_none() {
+            let text = format!("`{branch}` stands on `{parent}`, which is not tracked and so is left alone");
+            return Err(Refusal::new("parent-untracked", text)
+                .hint(format!("lattice track {} --parent <branch below>, then fold", parent.word())));
+        }
         if snapshot.needs_restack(branch) {
             return Err(Refusal::new("needs-restack", format!("`{branch}` does not stand on the tip of `{parent}`"))
                 .hint("lattice restack, then fold"));
@@ -104,7 +109,7 @@ impl Fold {
         branch: &BranchName,
         parent: &BranchName,
     ) -> Result<Plan, Refusal> {
-        let (below, _) = snapshot.metadata_of(parent).expect("bug: the gate refuses a parent without metadata");
+        let (below, _) = snapshot.metadata_of(parent).expect("bug: only a tracked parent is folded into");
         let (metadata, _) = snapshot.metadata_of(branch).expect("bug: tracked branches have metadata");
         let tip = snapshot.tip(branch).expect("bug: tracked branches exist");
         let mut document = draft_of(metadata);

@@ -67,9 +67,11 @@ impl Reorder {
         self.check_list(line)?;
         let trunk = snapshot.settings.trunk.clone().expect("bug: the gate requires a trunk");
         let mut rewriting = Rewriting::new(snapshot);
-        let mut below = trunk.clone();
+        let metadata_of = |branch| snapshot.metadata_of(branch).expect("bug: the line is tracked").0;
+        // The trunk, or a branch that is not tracked.
+        let mut below = metadata_of(&line[0]).parent.name().clone();
         for branch in &self.order {
-            let (metadata, _) = snapshot.metadata_of(branch).expect("bug: the line is tracked");
+            let metadata = metadata_of(branch);
             if *metadata.parent.name() != below {
                 rewriting.parent_changes(branch, Parent::of(&below, &trunk));
             }

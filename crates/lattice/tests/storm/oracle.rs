@@ -199,8 +199,12 @@ fn lost(name: &str, old: &Commit, new: &Commit, after: &World) -> Vec<String> {
     let mut found = Vec::new();
     // A commit below may have made the same change: then it is there, and there is nothing left to make.
     let below = new.parents.first().map(|parent| after.reachable(parent)).unwrap_or_default();
+    let below: Vec<_> = below.iter().filter_map(|id| after.commits.get(*id)).collect();
     let made_below = |change: &(String, char, String)| {
-        below.iter().filter_map(|id| after.commits.get(*id)).any(|commit| commit.changes.contains_key(change))
+        let (file, sign, line) = change;
+        let made = |sign| below.iter().any(|commit| commit.changes.contains_key(&(file.clone(), sign, line.clone())));
+        // What is not there below needs no removing.
+        made(*sign) || (*sign == '-' && !made('+'))
     };
     for (change, count) in &old.changes {
         if new.changes.get(change) != Some(count) && !made_below(change) {

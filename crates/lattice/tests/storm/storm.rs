@@ -90,7 +90,7 @@ impl Storm {
             Kind::Look => self.look(place, action),
             Kind::Doctor => self.doctor(place).map(drop),
             Kind::Fix => self.fix(place, action),
-            Kind::Race => self.race(place, action),
+            Kind::Race if self.world.marker.is_none() => self.race(place, action),
             _ => match self.request(action, place) {
                 Some((args, expected)) => self.command(place, &args, expected, None),
                 None => Ok(()),
@@ -203,7 +203,7 @@ impl Storm {
             Files::Follow if dirt(was) != dirt(is) => problems.extend(was.differences(is)),
             Files::Same | Files::SameAndClean | Files::Follow => {}
         }
-        for (dirty, _) in was.status.iter().filter(|_| expected.files == Files::Follow) {
+        for (dirty, _) in dirt(was).into_iter().filter(|_| expected.files == Files::Follow) {
             if was.files.get(dirty) != is.files.get(dirty) {
                 problems.push(format!("the uncommitted changes of {dirty} are not as before"));
             }
