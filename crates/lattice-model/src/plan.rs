@@ -332,6 +332,16 @@ impl Step {
         }
     }
 
+    /// The branch that this step checks out.
+    pub fn head(&self) -> Option<&BranchName> {
+        match self {
+            Self::Switch { to: HeadValue::Branch(branch) }
+            | Self::LeaveFiles { to: HeadValue::Branch(branch) }
+            | Self::RestoreWorktree { head: HeadValue::Branch(branch), .. } => Some(branch),
+            _ => None,
+        }
+    }
+
     /// The ref that this step changes.
     pub fn touches(&self) -> Option<(RefName, Expected, NewValue)> {
         match self {

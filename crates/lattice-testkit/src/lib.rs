@@ -20,12 +20,15 @@ pub mod power;
 pub mod pty;
 pub mod repo;
 pub mod setup;
+pub mod shape;
 pub mod state;
+pub mod tracer;
 pub mod wrapper;
 
 pub use cli::Lattice;
 pub use output::Output;
 pub use repo::TestRepo;
 pub use setup::Setup;
+pub use shape::shape;
 pub use state::{RepoState, assert_same};
 pub use wrapper::{Action, GitWrapper, Occurrence};

@@ -105,7 +105,10 @@ impl Command for Pop {
 fn check_removal(snapshot: &Snapshot, removed: &BTreeSet<BranchName>, name: &str, hooks: Hooks) -> Vec<Issue> {
     let mut issues: Vec<_> = removed.iter().filter_map(|branch| scope::frozen(snapshot, branch)).collect();
     if let Ok(plan) = removal(snapshot, removed, Plan::new(name, hooks)) {
-        issues.extend(scope::occupied(snapshot, rewritten(&plan).iter()));
+        // Where the current branch goes, HEAD goes to the one below.
+        let current = snapshot.head.branch().filter(|current| removed.contains(*current));
+        let below = current.map(|current| surviving(snapshot, current, removed));
+        issues.extend(scope::occupied(snapshot, rewritten(&plan).iter().chain(&below)));
     }
     issues
 }

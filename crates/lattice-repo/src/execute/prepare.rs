@@ -109,8 +109,9 @@ impl Executor<'_> {
     /// out, and moving it then would show that worktree edits nobody made.
     fn check_occupancy(&self, read: &RefsRead) -> Result<(), ExecuteError> {
         let here = self.repo.paths.work_dir.as_deref();
-        for touched in self.journal.plan.touched_refs() {
-            let Some(branch) = touched.name.as_branch() else { continue };
+        let touched = self.journal.plan.touched_refs();
+        let heads = self.journal.plan.steps.iter().filter_map(Step::head);
+        for branch in touched.iter().filter_map(|touched| touched.name.as_branch()).chain(heads.cloned()) {
             if let Some(path) = read.worktrees.get(&branch).filter(|path| Some(path.as_path()) != here) {
                 return Err(ExecuteError::Occupied { branch, path: path.clone() });
             }

@@ -77,6 +77,14 @@ pub(crate) fn number(name: &str, otherwise: u64) -> u64 {
     std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(otherwise)
 }
 
+/// The seed that a variable names, or a new one; it is printed, so that a run can be repeated.
+pub(crate) fn seed(name: &str) -> u64 {
+    let clock = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("after 1970");
+    let seed = number(name, u64::from(clock.subsec_nanos()) ^ (clock.as_secs() << 20));
+    println!("{name}={seed}");
+    seed
+}
+
 fn told(seed: u64, actions: &[Action], violation: &Violation) -> String {
     let list: Vec<_> = actions.iter().map(ToString::to_string).collect();
     format!("seed {seed}\n{}\n\n{violation}", list.join("\n"))
@@ -85,9 +93,7 @@ fn told(seed: u64, actions: &[Action], violation: &Violation) -> String {
 #[test]
 fn no_mixture_of_commands_and_plain_git_breaks_a_promise() {
     let steps = usize::try_from(number("LATTICE_FUZZ_STEPS", STEPS as u64)).expect("a size");
-    let clock = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("after 1970");
-    let seed = number("LATTICE_FUZZ_SEED", clock.as_nanos() as u64);
-    println!("LATTICE_FUZZ_SEED={seed} LATTICE_FUZZ_STEPS={steps}");
+    let seed = seed("LATTICE_FUZZ_SEED");
     let mut seeds = Random::new(seed);
     let seeds: Vec<u64> = (0..steps.div_ceil(LENGTH)).map(|_| seeds.next()).collect();
     let next = AtomicUsize::new(0);

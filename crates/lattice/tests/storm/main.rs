@@ -5,6 +5,7 @@
 mod action;
 mod commands;
 mod fuzz;
+mod kill;
 mod oracle;
 mod outside;
 mod storm;

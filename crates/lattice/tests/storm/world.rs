@@ -139,11 +139,14 @@ impl World {
         seen
     }
 
-    /// The commits of a branch that are neither below its base nor of its parent, oldest first.
+    /// The commits of a branch that are neither below its base nor below its parent, oldest first.
     pub(crate) fn own(&self, branch: &str) -> Vec<Rc<Commit>> {
         let Some(tip) = self.tip(branch) else { return Vec::new() };
         let mut below = self.base(branch).map(|base| self.reachable(base)).unwrap_or_default();
+        // A parent that stands on the branch has not made its commits.
+        let contained = self.reachable(tip);
         let parent = self.parent(branch).and_then(|parent| self.tip(parent));
+        let parent = parent.filter(|parent| contained.contains(parent.as_str()));
         below.extend(parent.map(|tip| self.reachable(tip)).unwrap_or_default());
         let mut own = Vec::new();
         let mut current = Some(tip.as_str());

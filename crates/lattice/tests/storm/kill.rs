@@ -1,0 +1,216 @@
+//! The killer: `kill -9` before a system call that changes a file, waits for the disk or starts a process.
+
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use lattice_testkit::tracer::{Fault, Victim};
+use lattice_testkit::{TestRepo, shape};
+
+use crate::action::Random;
+use crate::fuzz::{number, seed};
+use crate::lattice;
+
+/// How many points are drawn in every test run; `cargo xtask kill` takes all of them.
+const POINTS: u64 = 200;
+
+/// A command and the repository to run it in.
+type Case = (&'static str, &'static str, fn(&TestRepo), &'static [&'static str]);
+
+/// Every command that changes something, with a drawing, what comes before, and its arguments.
+const CASES: &[Case] = &[
+    ("init", "", nothing, &["init", "--trunk", "main"]),
+    ("create", "main <- api*", dirty, &["create", "ui", "-a", "-m", "the ui"]),
+    ("insert", "main <- api* <- top", dirty, &["create", "ui", "-a", "-m", "the ui", "--insert"]),
+    ("modify", "main <- api* <- ui", dirty, &["modify", "-a"]),
+    ("restack", "main <- api <- ui* <- top; main <- other", trunk_goes_on, &["restack"]),
+    ("move", "main <- api <- ui* <- top; main <- db", nothing, &["move", "--onto", "db"]),
+    ("reorder", "main <- a <- b(2)* <- c", nothing, &["reorder", "--order", "c,a,b"]),
+    ("split by commit", "main <- a <- b(3)* <- c", nothing, &["split", "--by-commit"]),
+    ("split by file", "main <- a* <- b", two_files, &["split", "--by-file", "second.txt"]),
+    ("squash", "main <- a(3)* <- b", nothing, &["squash"]),
+    ("fold", "main <- a <- b* <- c; a <- d", nothing, &["fold"]),
+    ("fold --keep", "main <- a <- b* <- c; a <- d", nothing, &["fold", "--keep"]),
+    ("pop", "main <- a <- b* <- c", nothing, &["pop"]),
+    ("delete", "main <- a <- b* <- c", nothing, &["delete", "a"]),
+    ("delete --upstack", "main <- a <- b* <- c", nothing, &["delete", "b", "--upstack"]),
+    ("rename", "main <- a* <- b", nothing, &["rename", "z"]),
+    ("revert", "main(2) <- a*", nothing, &["revert", "main"]),
+    ("absorb", "main <- a* <- b", staged_hunk, &["absorb"]),
+    ("freeze", "main <- a <- b*", nothing, &["freeze"]),
+    ("unfreeze", "main <- a!*", nothing, &["unfreeze"]),
+    ("track", "main <- a*", loose, &["track", "loose", "--parent", "a"]),
+    ("untrack", "main <- a*", nothing, &["untrack", "a"]),
+    ("checkout", "main <- a <- b*", nothing, &["checkout", "a"]),
+    ("undo", "main <- api*", created, &["undo"]),
+    ("redo", "main <- api*", undone, &["redo"]),
+    ("config", "main <- a*", nothing, &["config", "set", "lock.timeout_ms", "900"]),
+    ("trunk", "main <- a*", nothing, &["trunk", "set", "main"]),
+];
+
+fn nothing(_: &TestRepo) {}
+
+/// Something staged, something edited, something new.
+fn dirty(repo: &TestRepo) {
+    repo.write("staged.txt", "staged\n");
+    repo.git(&["add", "staged.txt"]);
+    repo.write("README", "edited\n");
+    repo.write("new/file.txt", "untracked\n");
+}
+
+fn trunk_goes_on(repo: &TestRepo) {
+    let here = repo.git(&["symbolic-ref", "--short", "HEAD"]);
+    repo.git(&["checkout", "--quiet", "main"]);
+    repo.commit_file("README", "newer\n", "trunk goes on");
+    repo.git(&["checkout", "--quiet", &here]);
+    repo.write("untracked", "mine\n");
+}
+
+fn two_files(repo: &TestRepo) {
+    repo.commit_file("second.txt", "second\n", "a second file");
+    lattice(repo).arg("restack").ok();
+}
+
+fn staged_hunk(repo: &TestRepo) {
+    repo.write("a.txt", "a one\n");
+    repo.git(&["add", "a.txt"]);
+}
+
+fn loose(repo: &TestRepo) {
+    repo.git(&["branch", "loose"]);
+}
+
+fn created(repo: &TestRepo) {
+    dirty(repo);
+    lattice(repo).args(["create", "ui", "-a", "-m", "the ui"]).ok();
+    repo.write("later", "made since\n");
+}
+
+fn undone(repo: &TestRepo) {
+    created(repo);
+    lattice(repo).arg("undo").ok();
+}
+
+fn repository(case: &Case) -> TestRepo {
+    let (_, drawing, prepare, _) = case;
+    let repo = if drawing.is_empty() { TestRepo::new() } else { TestRepo::draw(drawing) };
+    prepare(&repo);
+    repo
+}
+
+/// What a command leaves when nobody interrupts it, and how many calls it makes.
+struct Whole {
+    shape: BTreeMap<String, String>,
+    calls: usize,
+}
+
+fn whole(case: &Case) -> Whole {
+    let repo = repository(case);
+    let traced = lattice(&repo).args(case.3).traced(Fault::None);
+    assert_eq!(traced.output.code, Some(0), "{}: {}", case.0, traced.output.snapshot());
+    Whole { shape: shape(&repo), calls: traced.points.len() }
+}
+
+/// Kills at one call and follows one way out. An error says what is wrong.
+fn check(
+    case: &Case,
+    whole: &Whole,
+    (point, victim, way): (usize, Victim, &str),
+    defect: Option<&str>,
+) -> Result<(), String> {
+    let repo = repository(case);
+    let before = repo.state();
+    let mut program = lattice(&repo).args(case.3);
+    if let Some(defect) = defect {
+        program = program.env("LATTICE_DEFECT", defect);
+    }
+    let traced = program.traced(Fault::Kill(point, victim));
+    if !traced.struck {
+        return Ok(());
+    }
+    let place = traced.points.get(point).map(|point| format!("{} by {:?}", point.name, point.by)).unwrap_or_default();
+    let context = format!("{}: {victim:?} killed at call {point} ({place}), then {way}", case.0);
+    let told = |what: &str| Err(format!("{context}: {what}\n{}", traced.output.snapshot()));
+    let is_new = || {
+        let now = shape(&repo);
+        let names = whole.shape.keys().chain(now.keys());
+        let differ: BTreeMap<_, _> =
+            names.filter(|name| whole.shape.get(*name) != now.get(*name)).map(|name| (name, now.get(name))).collect();
+        if differ.is_empty() { Ok(()) } else { told(&format!("not as without the kill: {differ:#?}")) }
+    };
+    if !repo.op_state_path().exists() {
+        let old = before.differences(&repo.state());
+        if old.is_empty() {
+            return if traced.output.code == Some(0) { told("a false success") } else { Ok(()) };
+        }
+        return is_new();
+    }
+    if traced.output.code == Some(0) {
+        return told("a success with an operation in progress");
+    }
+    let other = lattice(&repo).args(["untrack", "nothing"]).run();
+    if other.code != Some(3) {
+        return told(&format!("another change is let in\n{}", other.snapshot()));
+    }
+    let result = lattice(&repo).arg(way).run();
+    if result.code != Some(0) {
+        return told(&result.snapshot());
+    }
+    if repo.op_state_path().exists() {
+        return told("the marker is still there");
+    }
+    if way == "continue" {
+        is_new()?;
+    } else {
+        let differences = before.differences(&repo.state());
+        if !differences.is_empty() {
+            return told(&format!("not as before:\n{}", differences.join("\n")));
+        }
+    }
+    repo.try_git(&["fsck", "--no-dangling"]).map(drop).or_else(|failure| told(&failure.stderr))
+}
+
+const VICTIMS: [Victim; 3] = [Victim::Program, Victim::Caller, Victim::All];
+const WAYS: [&str; 2] = ["continue", "abort"];
+
+/// Points to kill at: all, or some that are drawn from a seed.
+fn points(wholes: &[Whole], seed: u64) -> Vec<(usize, usize, Victim, &'static str)> {
+    let drawn = number("LATTICE_KILL_POINTS", POINTS);
+    let mut random = Random::new(seed);
+    if drawn > 0 {
+        let draw = |_| {
+            let case = random.below(wholes.len());
+            (case, random.below(wholes[case].calls), VICTIMS[random.below(3)], WAYS[random.below(2)])
+        };
+        return (0..drawn).map(draw).collect();
+    }
+    let mut all = Vec::new();
+    for (case, whole) in wholes.iter().enumerate() {
+        for point in 0..whole.calls {
+            all.extend(VICTIMS.iter().flat_map(|victim| WAYS.map(|way| (case, point, *victim, way))));
+        }
+    }
+    all
+}
+
+#[test]
+fn a_kill_at_any_call_leaves_the_old_state_the_new_one_or_both_ways_out() {
+    let seed = seed("LATTICE_KILL_SEED");
+    let wholes: Vec<_> = CASES.iter().map(whole).collect();
+    let points = points(&wholes, seed);
+    let (next, failures) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+    std::thread::scope(|scope| {
+        for _ in 0..std::thread::available_parallelism().map_or(2, usize::from) {
+            scope.spawn(|| {
+                while let Some((case, point, victim, way)) = points.get(next.fetch_add(1, Ordering::SeqCst)) {
+                    let result = check(&CASES[*case], &wholes[*case], (*point, *victim, way), None);
+                    failures.lock().expect("nobody panics with it").extend(result.err());
+                }
+            });
+        }
+    });
+    let calls: usize = wholes.iter().map(|whole| whole.calls).sum();
+    println!("{} kills at {calls} calls of {} commands", points.len(), CASES.len());
+    let failures = failures.into_inner().expect("nobody panics with it");
+    assert!(failures.is_empty(), "{} of {}:\n{}", failures.len(), points.len(), failures.join("\n==========\n"));
+}
