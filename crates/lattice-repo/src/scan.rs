@@ -16,6 +16,7 @@ use lattice_model::snapshot::{
 use lattice_model::time::Timestamp;
 
 use crate::Repo;
+use crate::defect::Defect;
 use crate::durable;
 use crate::fingerprint::Covered;
 use crate::format;
@@ -187,7 +188,9 @@ impl Repo {
                     }
                     Blob::Other(info) => Err(MetadataProblem::NotABlob(info.kind.clone())),
                 };
-                readings.insert(branch.clone(), MetadataReading { oid: *oid, content });
+                if content.is_ok() || !self.git.has(Defect::UnreadableIgnored) {
+                    readings.insert(branch.clone(), MetadataReading { oid: *oid, content });
+                }
             })
         })?;
         Ok(readings)

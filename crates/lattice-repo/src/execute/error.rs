@@ -106,6 +106,11 @@ impl ExecuteError {
         }
     }
 
+    /// Whether git was killed, so that it could not tidy up after itself.
+    pub(crate) fn is_death_of_git(&self) -> bool {
+        matches!(self, Self::Git(GitError::Killed { .. } | GitError::Pipe { .. }))
+    }
+
     /// States that something is visible already.
     pub(crate) fn incomplete(self) -> Self {
         Self::Incomplete { source: Box::new(self) }

@@ -6,6 +6,7 @@ use lattice_model::id::{Oid, OpId};
 use lattice_model::name::RefName;
 use lattice_model::plan::{Expected, Step};
 
+use crate::defect::Defect;
 use crate::format::journal::Edit;
 use crate::git::pack::{Entry, NewCommit, Pack};
 use crate::git::transaction::{RefEdit, Target};
@@ -48,7 +49,8 @@ impl Executor<'_> {
     /// A commit whose parents are the tips that are replaced and made and the record of it, and whose
     /// tree holds the index that was found and the metadata documents that are replaced and made.
     pub(super) fn keep_commit(&self, pack: &mut Pack, edits: &[Edit], record: Oid) -> Result<Oid, ExecuteError> {
-        let olds: Vec<_> = edits.iter().filter_map(|edit| edit.old).collect();
+        let kept = |_: &Oid| !self.git.has(Defect::NothingKept);
+        let olds: Vec<_> = edits.iter().filter_map(|edit| edit.old).filter(kept).collect();
         let names: Vec<_> = olds.iter().map(|oid| oid.to_string()).collect();
         let infos = self.repo.with_objects(|objects| objects.info(&names))?;
         let mut parents = BTreeSet::new();
@@ -75,7 +77,7 @@ impl Executor<'_> {
             ("made".to_owned(), Entry::Tree(pack.tree(made.into_iter().collect()))),
         ];
         if let Some(worktree) = &self.journal.worktree {
-            parents.insert(worktree.commit);
+            parents.extend(Some(worktree.commit).filter(kept));
             entries.push(("index".to_owned(), Entry::Tree(worktree.index)));
             entries.push(("files".to_owned(), Entry::Tree(worktree.files)));
         }

@@ -29,6 +29,7 @@ use lattice_model::settings::Settings;
 use lattice_model::snapshot::{Holder, OpPhase, OpState, Snapshot, WorkingCopy};
 use lattice_model::time::Timestamp;
 
+use crate::defect::Defect;
 use crate::durable;
 use crate::format;
 use crate::format::journal::{DivergenceSeen, Journal, Kind, WorktreeBefore};
@@ -148,6 +149,11 @@ impl<'a> Executor<'a> {
     fn run_or_abort(&mut self) -> Result<Executed, ExecuteError> {
         match self.run() {
             Err(error) if error.leaves_nothing() => {
+                if error.is_death_of_git() {
+                    // Nobody else would remove its locks.
+                    self.let_go_of_refs();
+                    self.settle_remains()?;
+                }
                 self.give_up(&error)?;
                 Err(error)
             }
@@ -187,7 +193,9 @@ impl<'a> Executor<'a> {
         // The files wait for the disk; who commits can be asked meanwhile. Nothing may make objects before the marker
         // is there: after a power cut it is what has their remains cleared away.
         let written = thread::scope(|scope| {
-            let writing = scope.spawn(move || journal.write().and_then(|()| marker.write()));
+            let marks = !self.git.has(Defect::MarkerMissing);
+            let writing =
+                scope.spawn(move || journal.write().and_then(|()| if marks { marker.write() } else { Ok(()) }));
             // If git knows no committer, it says so where one is needed.
             self.committer = rewrites.then(|| self.git.committer().ok()).flatten();
             writing.join().expect("bug: writing does not panic")
@@ -371,6 +379,8 @@ impl<'a> Executor<'a> {
     /// Removes marker, journal and the copy of the index, the marker last but for nothing.
     fn clean_up(&self) -> Result<(), ExecuteError> {
         let _ = std::fs::remove_file(self.own_index());
+        // A git that was killed while it wrote our copy leaves its lock.
+        let _ = std::fs::remove_file(self.own_index().with_extension("index.lock"));
         durable::remove(&self.repo.op_state_path()).map_err(io_error("remove the marker"))?;
         durable::remove(&self.journal_path()).map_err(io_error("remove the journal"))
     }

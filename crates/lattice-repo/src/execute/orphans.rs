@@ -6,7 +6,8 @@ use std::time::Duration;
 use lattice_model::plan::Step;
 
 use crate::durable;
-use crate::git::remains::{draft_beside, is_left_behind, locks_of, writer_of};
+use crate::git::remains::{draft_beside, is_abandoned, is_left_behind, locks_of, writer_of};
+use crate::git::worktree::index_path;
 
 use super::error::io_error;
 use super::keep::keep_ref;
@@ -40,6 +41,20 @@ impl Executor<'_> {
                 let removed = durable::remove(&draft_beside(&lock)).and_then(|()| durable::remove(&lock));
                 removed.map_err(io_error("remove a lock file of the operation"))?;
             }
+        }
+        self.settle_index()
+    }
+
+    /// Clears the locks of indices away that this operation was about to write.
+    fn settle_index(&self) -> Result<(), ExecuteError> {
+        let own = self.own_index().with_extension("index.lock");
+        durable::remove(&own).map_err(io_error("remove a lock file of the operation"))?;
+        let lock = index_path(&self.repo.paths.git_dir).with_extension("lock");
+        let Some(work_dir) = self.repo.paths.work_dir.as_deref().filter(|_| self.journal.worktree.is_some()) else {
+            return Ok(());
+        };
+        if is_abandoned(&lock, work_dir) {
+            durable::remove(&lock).map_err(io_error("remove a lock file of the operation"))?;
         }
         Ok(())
     }

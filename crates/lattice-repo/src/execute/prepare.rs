@@ -9,6 +9,7 @@ use lattice_model::name::{BranchName, RefName};
 use lattice_model::plan::{Expected, FreezeDraft, MetadataDraft, Step};
 use lattice_model::snapshot::LedgerReading;
 
+use crate::defect::Defect;
 use crate::fingerprint::Covered;
 use crate::format;
 use crate::format::journal::{Edit, FileMove, IndexAfter, Prepared, WorktreeBefore};
@@ -86,6 +87,9 @@ impl Executor<'_> {
 
     /// Every ref that the plan names must have the value that the plan was made for.
     fn check_expectations(&self, read: &RefsRead) -> Result<(), ExecuteError> {
+        if self.git.has(Defect::ExpectedValuesIgnored) {
+            return Ok(());
+        }
         let check = |name: &RefName, expected: Expected| {
             let found = read.refs.get(name).copied();
             let ledger = name.as_str() == crate::ledger::LEDGER;
@@ -173,7 +177,21 @@ impl Executor<'_> {
             };
             edits.push(Edit { name, old, new });
         }
+        self.spoil(&mut edits);
         Ok((edits, documents))
+    }
+
+    /// Leaves out what a defect leaves out.
+    fn spoil(&self, edits: &mut Vec<Edit>) {
+        if self.git.has(Defect::UndoOfMetadataOnly) && self.journal.plan.command == "undo" {
+            edits.retain(|edit| edit.name.as_branch().is_none());
+        }
+        if self.git.has(Defect::OneLevel) {
+            let rewritten =
+                |step: &Step| if let Step::Rewrite { branch, .. } = step { Some(branch.clone()) } else { None };
+            let higher: Vec<_> = self.journal.plan.steps.iter().filter_map(rewritten).skip(1).collect();
+            edits.retain(|edit| edit.name.as_branch().is_none_or(|branch| !higher.contains(&branch)));
+        }
     }
 
     fn metadata(&self, branch: &BranchName, draft: &MetadataDraft) -> Result<BranchMetadataV1, ExecuteError> {

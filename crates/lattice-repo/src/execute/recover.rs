@@ -9,6 +9,7 @@ use lattice_model::snapshot::{OpState, OpStateReading, WorkingCopy};
 use lattice_model::time::Timestamp;
 
 use crate::Repo;
+use crate::defect::Defect;
 use crate::durable;
 use crate::format::{self, journal::Prepared};
 use crate::git::transaction::{RefEdit, Target};
@@ -69,7 +70,7 @@ impl Repo {
             OpStateReading::Damaged { reason } => return Err(ExecuteError::JournalUnusable { reason }),
             OpStateReading::Present(state) => state,
         };
-        if state.origin_git_dir != self.paths.git_dir {
+        if state.origin_git_dir != self.paths.git_dir && !self.git.has(Defect::AnyWorktree) {
             let path = state.origin_work_dir.unwrap_or(state.origin_git_dir);
             return Err(ExecuteError::WrongWorktree { path });
         }
@@ -270,7 +271,9 @@ impl Executor<'_> {
             self.git.read_index(now)?;
             self.git.complete_move(now, before.files, self.hex_len())?;
         }
-        self.git.read_index(before.index)?;
+        if !self.git.has(Defect::AbortWithoutIndex) {
+            self.git.read_index(before.index)?;
+        }
         self.git.refresh_index(&index_path(&self.repo.paths.git_dir))?;
         Ok(self.git.set_head(&before.head, &self.reason())?)
     }

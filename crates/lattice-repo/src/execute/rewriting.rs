@@ -7,6 +7,7 @@ use lattice_model::id::Oid;
 use lattice_model::name::BranchName;
 use lattice_model::plan::{Place, Step};
 
+use crate::defect::Defect;
 use crate::git::picker::{AHEAD, Pick};
 use crate::git::rewrite::Replayed;
 
@@ -114,13 +115,14 @@ impl Executor<'_> {
     }
 
     fn remaining(&self) -> Vec<Rewrite> {
+        let drops = usize::from(self.git.has(Defect::CommitDropped));
         let step = |step: &Step| match step {
             Step::Rewrite { branch, tip, fork, commits, onto } if !self.journal.tips.contains_key(branch) => {
                 Some(Rewrite {
                     branch: branch.clone(),
                     tip: *tip,
                     fork: *fork,
-                    commits: commits.clone(),
+                    commits: commits[..commits.len().saturating_sub(drops)].to_vec(),
                     onto: onto.clone(),
                 })
             }

@@ -3,10 +3,11 @@
 use std::path::PathBuf;
 use std::thread;
 
-use lattice_model::event::Event;
+use lattice_model::event::{Category, Event};
 use lattice_model::id::{ContentDigest, Oid};
 use lattice_model::plan::{Expected, OldFile, Step};
 
+use crate::defect::Defect;
 use crate::durable;
 use crate::format::journal::{FileMove, IndexAfter, Prepared};
 use crate::git::transaction::{RefEdit, RefSession, Target};
@@ -53,7 +54,9 @@ impl Executor<'_> {
     }
 
     fn try_apply(&mut self) -> Result<(), ExecuteError> {
-        self.write_journal()?;
+        if !self.git.has(Defect::JournalStale) {
+            self.write_journal()?;
+        }
         let attempt = self.file_attempt();
         // Whether something of the user's is in the way of files is seen while the intent is recorded.
         let (recorded, tried) = thread::scope(|scope| {
@@ -127,7 +130,7 @@ impl Executor<'_> {
             self.install_index()?;
         }
         // A git that gives up now, or is killed, may have moved some files and not others.
-        let files = prepared.files.filter(|files| files.from != files.to);
+        let files = prepared.files.filter(|files| files.from != files.to && !self.git.has(Defect::FilesStay));
         let moved = files.map_or(Ok(()), |files| self.git.move_files(files.from, files.to));
         moved.map_err(|error| ExecuteError::from(error).incomplete())
     }
@@ -185,7 +188,7 @@ impl Executor<'_> {
     }
 
     /// Ends the process that moves refs: it takes back what it prepared.
-    fn let_go_of_refs(&self) {
+    pub(super) fn let_go_of_refs(&self) {
         if let Some(session) = self.session.take() {
             // Whatever it says, it is gone, and its locks with it.
             let _ = session.end();
@@ -286,6 +289,9 @@ impl Executor<'_> {
         };
         if self.transact(&[edit]).is_err() {
             self.record_on_top(prepared).map_err(ExecuteError::incomplete)?;
+        }
+        if self.git.has(Defect::RecordedTwice) {
+            self.record(self.event(Category::Committed))?;
         }
         if self.journal.paused {
             self.drop_pending().map_err(ExecuteError::incomplete)?;

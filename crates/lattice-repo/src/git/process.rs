@@ -98,6 +98,11 @@ impl Git {
         git
     }
 
+    /// A variable of the environment that the program was started in.
+    pub(crate) fn variable(&self, name: &str) -> Option<&OsStr> {
+        self.environment.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_os_str())
+    }
+
     /// The top of the working tree, which is where git runs.
     pub(super) fn work_dir(&self) -> Option<&Path> {
         match &self.place {

@@ -61,6 +61,30 @@ pub(crate) fn is_left_behind(lock: &Path, written: &[String]) -> bool {
     }
 }
 
+/// Whether the index of a worktree is locked by nobody that is alive: no git runs there, and nobody else, such as an
+/// editor with a git of its own, lets go of it in time.
+pub(crate) fn is_abandoned(lock: &Path, work_dir: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    let identity = || fs::symlink_metadata(lock).ok().map(|found| (found.ino(), found.len(), found.mtime_nsec()));
+    let Some(before) = identity() else { return false };
+    if git_runs_below(work_dir) {
+        return false;
+    }
+    thread::sleep(PAUSE);
+    identity() == Some(before) && !git_runs_below(work_dir)
+}
+
+fn git_runs_below(work_dir: &Path) -> bool {
+    let me = std::process::id().to_string();
+    let below = |entry: fs::DirEntry| {
+        let name = fs::read_to_string(entry.path().join("comm")).unwrap_or_default();
+        let is_git = name.trim_end() == "git" || name.starts_with("git-");
+        let here = || fs::read_link(entry.path().join("cwd")).is_ok_and(|cwd| cwd.starts_with(work_dir));
+        is_git && entry.file_name().to_str() != Some(&me) && here()
+    };
+    fs::read_dir("/proc").into_iter().flatten().flatten().any(below)
+}
+
 /// What git writes next to a lock file before it takes the place of the file.
 pub(crate) fn draft_beside(lock: &Path) -> PathBuf {
     lock.with_extension("new")

@@ -9,6 +9,7 @@ use lattice_model::name::RefName;
 use lattice_model::plan::Expected;
 use lattice_model::snapshot::Repository;
 
+use crate::defect::Defect;
 use crate::durable;
 
 use super::discover::hex_len;
@@ -42,6 +43,14 @@ pub(crate) struct RefSession {
     hex_len: usize,
     /// Below this folder git writes new values, each beside its ref. In a reftable repository it does not.
     beside: Option<PathBuf>,
+    old_values: OldValues,
+}
+
+/// Whether git is told what it has to find.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum OldValues {
+    Checked,
+    Ignored,
 }
 
 impl Git {
@@ -54,7 +63,9 @@ impl Git {
         let stdout = BufReader::new(conversation.child.stdout.take().expect("bug: stdout is piped"));
         let hex_len = hex_len(&paths.common_dir);
         let beside = (!reftable).then(|| paths.common_dir.clone());
-        Ok(RefSession { conversation: Some(conversation), stdin, stdout, hex_len, beside })
+        let ignored = self.has(Defect::ExpectedValuesIgnored);
+        let old_values = if ignored { OldValues::Ignored } else { OldValues::Checked };
+        Ok(RefSession { conversation: Some(conversation), stdin, stdout, hex_len, beside, old_values })
     }
 
     /// One transaction in a process of its own.
@@ -92,7 +103,7 @@ impl RefSession {
         self.say(b"start\0", "start: ok")?;
         let mut commands = Vec::new();
         for edit in edits {
-            commands.extend(command(edit, self.hex_len));
+            commands.extend(command(edit, self.hex_len, self.old_values));
         }
         commands.extend(b"prepare\0");
         // A git that refuses reads no further; its answer says why.
@@ -142,9 +153,12 @@ impl RefSession {
     }
 }
 
-fn command(edit: &RefEdit, hex_len: usize) -> Vec<u8> {
+fn command(edit: &RefEdit, hex_len: usize, old_values: OldValues) -> Vec<u8> {
     let nothing = || "0".repeat(hex_len);
-    let old = edit.expected.value().map_or_else(nothing, |oid| oid.to_string());
+    let old = match old_values {
+        OldValues::Checked => edit.expected.value().map_or_else(nothing, |oid| oid.to_string()),
+        OldValues::Ignored => String::new(),
+    };
     let name = &edit.name;
     let text = match edit.to {
         Target::Set(new) => format!("update {name}\0{new}\0{old}\0"),

@@ -9,7 +9,7 @@ use crate::action::{Action, Random, actions};
 use crate::storm::{Storm, Violation};
 
 /// How many actions one repository sees.
-const LENGTH: usize = 50;
+pub(crate) const LENGTH: usize = 50;
 
 /// What is run in every test run; `cargo xtask fuzz` asks for more.
 const STEPS: usize = 3_000;
@@ -88,6 +88,21 @@ pub(crate) fn seed(name: &str) -> u64 {
 fn told(seed: u64, actions: &[Action], violation: &Violation) -> String {
     let list: Vec<_> = actions.iter().map(ToString::to_string).collect();
     format!("seed {seed}\n{}\n\n{violation}", list.join("\n"))
+}
+
+/// Lists that failed once, each cut down; they are tried again in every run.
+const FAILED_ONCE: &str = include_str!("failed_once.txt");
+
+#[test]
+fn what_failed_once_fails_no_more() {
+    for list in FAILED_ONCE.split("\n\n").filter(|list| !list.trim().is_empty()) {
+        let lines = list.lines().filter(|line| !line.starts_with('#'));
+        let actions: Vec<_> =
+            lines.map(|line| Action::parse(line).unwrap_or_else(|| panic!("no action: {line}"))).collect();
+        if let Err((at, violation)) = run(&actions, None, &Codes::default()) {
+            panic!("action {at} of\n{list}\n\n{violation}");
+        }
+    }
 }
 
 #[test]

@@ -193,6 +193,16 @@ fn points(wholes: &[Whole], seed: u64) -> Vec<(usize, usize, Victim, &'static st
     all
 }
 
+/// Whether kills of a command find a defect.
+pub(crate) fn find(command: &str, defect: &str) -> bool {
+    let case = CASES.iter().find(|case| case.0 == command).expect("the table has it");
+    let whole = whole(case);
+    // Refs and files move in the second half.
+    let points = (whole.calls / 2..whole.calls).step_by(3);
+    let kills = points.flat_map(|point| WAYS.map(|way| (point, Victim::All, way)));
+    kills.into_iter().any(|kill| check(case, &whole, kill, Some(defect)).is_err())
+}
+
 #[test]
 fn a_kill_at_any_call_leaves_the_old_state_the_new_one_or_both_ways_out() {
     let seed = seed("LATTICE_KILL_SEED");

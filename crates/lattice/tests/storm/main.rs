@@ -4,6 +4,8 @@
 
 mod action;
 mod commands;
+mod crowd;
+mod defects;
 mod fuzz;
 mod kill;
 mod oracle;
