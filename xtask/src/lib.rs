@@ -10,6 +10,7 @@ pub mod conformance;
 pub mod fuzz;
 mod process;
 pub mod source;
+pub mod storm;
 pub mod suite;
 mod tools;
 

@@ -5,7 +5,7 @@
 use std::error::Error;
 use std::process::ExitCode;
 
-use xtask::{Failure, bench, conformance, fuzz, suite};
+use xtask::{Failure, bench, conformance, fuzz, storm, suite};
 
 const USAGE: &str = "\
 usage: cargo xtask <task>
@@ -15,6 +15,9 @@ usage: cargo xtask <task>
   bench forge            measure against a slow GitHub, write docs/benchmarks-forge.md
   bench protocol         measure events and bundles, write docs/benchmarks-protocol.md
   fuzz SECONDS           run each fuzz target so long; needs a nightly compiler and cargo-fuzz
+  fuzz stack [N [SEED]]  random commands and plain git against an oracle; 100,000 steps unless told
+  kill [POINTS [SEED]]   kill commands at system calls; every call of every command unless told
+  crowd [ROUNDS]         32 processes at once
   conformance            write docs/conformance.md from the comments beside the tests
   conformance --check    fail if docs/conformance.md is not up to date";
 
@@ -25,7 +28,9 @@ fn main() -> ExitCode {
     let result = match words.as_slice() {
         ["test"] => suite::run(root),
         ["bench", name] => bench::run(root, name),
+        ["fuzz", "stack", ..] => storm::run(root, "fuzz", &words[2..]),
         ["fuzz", seconds] => fuzz::run(root, seconds),
+        ["kill" | "crowd", ..] => storm::run(root, words[0], &words[1..]),
         ["conformance"] => conformance::write(root),
         ["conformance", "--check"] => conformance::check(root),
         _ => {

@@ -32,8 +32,6 @@ pub(crate) enum Defect {
     RecordedTwice,
     /// Any worktree may end an operation.
     AnyWorktree,
-    /// Giving up leaves the index as it is.
-    AbortWithoutIndex,
 }
 
 impl Defect {
@@ -51,7 +49,6 @@ impl Defect {
             Self::UnreadableIgnored => "unreadable-ignored",
             Self::RecordedTwice => "recorded-twice",
             Self::AnyWorktree => "any-worktree",
-            Self::AbortWithoutIndex => "abort-without-index",
         }
     }
 }

@@ -271,9 +271,7 @@ impl Executor<'_> {
             self.git.read_index(now)?;
             self.git.complete_move(now, before.files, self.hex_len())?;
         }
-        if !self.git.has(Defect::AbortWithoutIndex) {
-            self.git.read_index(before.index)?;
-        }
+        self.git.read_index(before.index)?;
         self.git.refresh_index(&index_path(&self.repo.paths.git_dir))?;
         Ok(self.git.set_head(&before.head, &self.reason())?)
     }

@@ -197,8 +197,8 @@ fn points(wholes: &[Whole], seed: u64) -> Vec<(usize, usize, Victim, &'static st
 pub(crate) fn find(command: &str, defect: &str) -> bool {
     let case = CASES.iter().find(|case| case.0 == command).expect("the table has it");
     let whole = whole(case);
-    // Refs and files move in the second half.
-    let points = (whole.calls / 2..whole.calls).step_by(3);
+    // Refs and files move near the end.
+    let points = (whole.calls * 3 / 5..whole.calls).step_by(2);
     let kills = points.flat_map(|point| WAYS.map(|way| (point, Victim::All, way)));
     kills.into_iter().any(|kill| check(case, &whole, kill, Some(defect)).is_err())
 }

@@ -1,0 +1,52 @@
+//! Runs the storm tests with more than the share that every test run has.
+
+use std::path::Path;
+
+use crate::Failure;
+use crate::process::Call;
+
+/// A kind of storm: its name, its test, its variables in the order of the arguments, and what is meant without them.
+struct Storm {
+    name: &'static str,
+    test: &'static str,
+    variables: &'static [&'static str],
+    otherwise: &'static str,
+}
+
+const STORMS: [Storm; 3] = [
+    Storm {
+        name: "fuzz",
+        test: "fuzz::no_mixture_of_commands_and_plain_git_breaks_a_promise",
+        variables: &["LATTICE_FUZZ_STEPS", "LATTICE_FUZZ_SEED"],
+        otherwise: "100000",
+    },
+    Storm {
+        name: "kill",
+        test: "kill::a_kill_at_any_call_leaves_the_old_state_the_new_one_or_both_ways_out",
+        variables: &["LATTICE_KILL_POINTS", "LATTICE_KILL_SEED"],
+        otherwise: "0",
+    },
+    Storm {
+        name: "crowd",
+        test: "crowd::thirty_two_processes_at_once_lose_no_update",
+        variables: &["LATTICE_CROWD_ROUNDS"],
+        otherwise: "40",
+    },
+];
+
+/// Runs one kind of storm; `arguments` are numbers.
+pub fn run(root: &Path, name: &str, arguments: &[&str]) -> Result<(), Failure> {
+    let problem = |what: String| Err(Failure::Problems(vec![what]));
+    let Some(storm) = STORMS.iter().find(|storm| storm.name == name) else {
+        return problem(format!("there is no storm `{name}`"));
+    };
+    if arguments.len() > storm.variables.len() || arguments.iter().any(|number| number.parse::<u64>().is_err()) {
+        return problem(format!("`{name}` takes numbers, at most {}", storm.variables.len()));
+    }
+    let mut environment: Vec<_> = storm.variables.iter().copied().zip(arguments.iter().copied()).collect();
+    if environment.is_empty() {
+        environment.push((storm.variables[0], storm.otherwise));
+    }
+    let arguments = ["test", "-p", "lattice", "--test", "storm", "--", "--exact", "--nocapture", storm.test];
+    Call { program: "cargo", arguments: &arguments, environment: &environment }.run(root)
+}
