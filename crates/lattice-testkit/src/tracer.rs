@@ -107,12 +107,14 @@ impl Lattice {
         let file = |name: &str| fs::File::create(folder.path().join(name)).expect("the sandbox can be written");
         let mut command = self.command(Some(&LAUNCHER));
         command.stdin(Stdio::null()).stdout(file("stdout")).stderr(file("stderr"));
-        let child = command.spawn().expect("the launcher starts");
+        let mut child = command.spawn().expect("the launcher starts");
         let root = Pid::from_raw(i32::try_from(child.id()).expect("ids of processes are small"));
         let stopped = waitpid(root, Some(WaitPidFlag::WUNTRACED)).expect("the launcher can be waited for");
         assert_eq!(stopped, WaitStatus::Stopped(root, Signal::SIGSTOP), "the launcher stops itself");
         let mut tracer = Tracer::new(root, fault);
         tracer.follow();
+        // The tracer has taken its end already.
+        let _ = child.wait();
         let text = |name: &str| fs::read(folder.path().join(name)).unwrap_or_default();
         let text = |name: &str| String::from_utf8_lossy(&text(name)).into_owned();
         let output = Output::new(self.repo().clone(), tracer.code, tracer.signal, text("stdout"), text("stderr"));

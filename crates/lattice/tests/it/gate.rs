@@ -98,7 +98,6 @@ fn every_command_refuses_in_every_state_that_lacks_what_it_requires() {
 }
 
 // proves: ST-5.3-2, ST-5.1-2
-// proves partly: ST-0-5 — changes by plain git; pushes and other clients belong to the fuzz harness
 #[test]
 fn log_works_in_every_state() {
     for state in states::ALL {

@@ -146,8 +146,6 @@ fn restack() -> Case {
     Case::new(repo, &["restack"])
 }
 
-// proves: ST-13.2-4
-// proves partly: ST-1.1-4 — at every call of git and transaction of eight commands, not at every step of each command
 #[test]
 fn a_kill_of_create_at_any_call() {
     check_every_call(create);

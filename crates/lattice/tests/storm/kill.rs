@@ -203,6 +203,7 @@ pub(crate) fn find(command: &str, defect: &str) -> bool {
     kills.into_iter().any(|kill| check(case, &whole, kill, Some(defect)).is_err())
 }
 
+// proves: ST-1.1-4, ST-13.2-4
 #[test]
 fn a_kill_at_any_call_leaves_the_old_state_the_new_one_or_both_ways_out() {
     let seed = seed("LATTICE_KILL_SEED");

@@ -1,6 +1,7 @@
 //! Repositories in a storm: random commands, plain git, kills and crowds, judged by an oracle of its own.
 
 #![expect(clippy::disallowed_methods, reason = "tests write files and start programs as they need")]
+#![expect(clippy::print_stdout, reason = "a run says from which seed it can be repeated")]
 
 mod action;
 mod commands;

@@ -15,8 +15,6 @@ impl Storm {
         let free: Vec<&str> = free.iter().map(String::as_str).collect();
         let all: Vec<String> = self.world.branches().into_iter().map(str::to_owned).collect();
         let all: Vec<&str> = all.iter().map(String::as_str).collect();
-        let tips: Vec<String> = all.iter().filter_map(|branch| self.world.tip(branch).cloned()).collect();
-        let tips: Vec<&str> = tips.iter().map(String::as_str).collect();
         let git = |args: &[&str]| drop(self.repo.try_git(&[&["-C", &dir], args].concat()));
         match action.kind {
             Kind::Edit => self.edit(place, action),
@@ -54,11 +52,7 @@ impl Storm {
             Kind::GitCheckout => {
                 pick(&all, action.a).into_iter().for_each(|branch| git(&["checkout", "--quiet", branch]))
             }
-            Kind::GitUpdateRef => {
-                if let (Some(branch), Some(tip)) = (pick(&free, action.a), pick(&tips, action.b)) {
-                    git(&["update-ref", &format!("refs/heads/{branch}"), tip]);
-                }
-            }
+            Kind::GitUpdateRef => self.move_ref(&free, action),
             Kind::GitPack => git(&["pack-refs", "--all"]),
             Kind::GitCollect => git(&["gc", "--quiet", "--prune=now"]),
             Kind::WorktreeAdd => {
@@ -81,6 +75,15 @@ impl Storm {
             _ => return Ok(false),
         }
         Ok(true)
+    }
+
+    /// Puts a branch where another one is.
+    fn move_ref(&self, free: &[&str], action: &Action) {
+        let tips: Vec<_> = self.world.branches().into_iter().filter_map(|branch| self.world.tip(branch)).collect();
+        let tips: Vec<&str> = tips.into_iter().map(String::as_str).collect();
+        if let (Some(branch), Some(tip)) = (pick(free, action.a), pick(&tips, action.b)) {
+            drop(self.repo.try_git(&["update-ref", &format!("refs/heads/{branch}"), tip]));
+        }
     }
 
     /// Branches that no worktree has checked out.
@@ -117,7 +120,7 @@ impl Storm {
     fn remove_worktree(&self, action: &Action) {
         let linked: Vec<_> = self.world.places.iter().filter(|place| place.dir != self.repo.dir()).collect();
         let Some(place) = linked.get(usize::from(action.a) % linked.len().max(1)) else { return };
-        if action.b % 2 == 0 {
+        if action.b.is_multiple_of(2) {
             fs::remove_dir_all(&place.dir).expect("the sandbox can be written");
             return;
         }

@@ -164,7 +164,7 @@ impl Storm {
     }
 
     fn check_output(&self, output: &Output, told: &str) -> Checked {
-        let known = matches!(output.code, Some(0 | 1 | 2 | 3 | 4));
+        let known = matches!(output.code, Some(0..=4));
         if !known || output.stderr.contains("panicked") {
             return Err(Violation::new("crash", told));
         }
@@ -351,7 +351,7 @@ impl Storm {
 
     fn give_up(&mut self, action: &Action, place: usize) -> Checked {
         let waiting = self.waiting.take().expect("something waits");
-        if place != waiting.place && action.a % 2 == 0 {
+        if place != waiting.place && action.a.is_multiple_of(2) {
             let before = self.world.clone();
             let output = self.run(place, &["abort".to_owned()], None);
             self.world = self.reader.read();

@@ -112,7 +112,6 @@ fn a_ref_that_moves_during_execution_aborts_and_a_new_plan_succeeds() {
     assert_eq!(repo.rev("b~2"), repo.rev("a"));
 }
 
-// proves partly: ST-1.2-5 — the states are those in which the ledger knows an answer, not random ones
 #[test]
 fn nothing_is_repaired_unasked_even_where_the_ledger_knows_how() {
     let known = ["removed metadata", "garbage over recorded metadata", "a deleted parent"];
