@@ -5,7 +5,7 @@ use lattice_model::gate::{Command, Gate, ReadyContext, Refusal, RepairBundle, ga
 use lattice_model::id::{ContentDigest, OpId};
 use lattice_model::plan::Plan;
 use lattice_model::snapshot::Snapshot;
-use lattice_repo::{Executed, Lock, OperationRequest, Paused, ReadWorkingCopy};
+use lattice_repo::{ExecuteError, Executed, Lock, OperationRequest, Paused, ReadWorkingCopy};
 
 use crate::{Engine, EngineError};
 
@@ -82,55 +82,68 @@ impl Engine {
             Mode::DryRun => None,
             Mode::Execute | Mode::ExecuteExactly(_) => Some(self.lock(C::NAME, &self.lock_settings())?),
         };
-        let snapshot = self.scan(working_copy)?;
+        let mut snapshot = self.scan(working_copy)?;
         // An operation records what was seen together with itself; whatever ends before that does it here.
         let seen = snapshot.divergence.is_some().then(|| snapshot.clone());
-        let decided = self.decide(mode, snapshot, build);
-        let (ready, plan) = match decided {
-            Ok(Decision::Execute(ready, plan)) => (ready, plan),
-            Ok(Decision::Tell(outcome)) => {
-                seen.iter().for_each(|snapshot| drop(self.note_divergence(snapshot, C::NAME)));
-                return Ok(outcome);
-            }
-            Err(error) => {
-                seen.iter().for_each(|snapshot| drop(self.note_divergence(snapshot, C::NAME)));
-                return Err(error);
-            }
+        let note = || seen.iter().for_each(|snapshot| drop(self.note_divergence(snapshot, C::NAME)));
+        let asked = self.ask(&snapshot, build).inspect_err(|_| note())?;
+        let Ok(request) = asked else {
+            note();
+            return Ok(asked.err().expect("bug: what is no request is told"));
         };
-        let lock = lock.expect("bug: what executes has the lock");
-        detail.remote = plan.remote_intents();
-        let request = OperationRequest {
-            op: self.op_id(C::NAME, ready.snapshot()),
-            now: self.environment.now.clone(),
-            origin: self.origin.clone(),
-            detail,
-            plan: plan.clone(),
-        };
-        self.trace("execute", request.op.as_str());
-        let executed = self.repo.execute(&lock, ready.snapshot(), request)?;
-        let outcome = self.told(executed, plan.clone());
-        if matches!(outcome, Outcome::Done { .. }) {
-            perform(&lock, &plan)?;
+        // Once more for each branch that has to be left out, which are at most all of them.
+        loop {
+            let (ready, plan) = match self.decide(mode, snapshot, &request).inspect_err(|_| note())? {
+                Decision::Execute(ready, plan) => (ready, plan),
+                Decision::Tell(outcome) => {
+                    note();
+                    return Ok(outcome);
+                }
+            };
+            let lock = lock.as_ref().expect("bug: what executes has the lock");
+            detail.remote = plan.remote_intents();
+            let operation = OperationRequest {
+                op: self.op_id(C::NAME, ready.snapshot()),
+                now: self.environment.now.clone(),
+                origin: self.origin.clone(),
+                detail: detail.clone(),
+                plan: plan.clone(),
+            };
+            self.trace("execute", operation.op.as_str());
+            match self.repo.execute(lock, ready.snapshot(), operation) {
+                Err(ExecuteError::HeldBack { branch, reason }) if !ready.snapshot().held.contains_key(&branch) => {
+                    snapshot = ready.snapshot().clone();
+                    snapshot.held.insert(branch, reason);
+                }
+                executed => {
+                    let outcome = self.told(executed?, plan.clone());
+                    if matches!(outcome, Outcome::Done { .. }) {
+                        perform(lock, &plan)?;
+                    }
+                    return Ok(outcome);
+                }
+            }
         }
-        Ok(outcome)
+    }
+
+    /// Makes the request; what cannot even be asked for is still told first that an operation waits.
+    fn ask<C: Command>(
+        &self,
+        snapshot: &Snapshot,
+        build: impl FnOnce(&Self, &Snapshot) -> Result<C, Refusal>,
+    ) -> Result<Result<C, Outcome>, EngineError> {
+        match build(self, snapshot) {
+            Ok(request) => Ok(Ok(request)),
+            Err(refusal) => match in_progress::<C>(snapshot) {
+                Some(bundle) => Ok(Err(Outcome::Gated(bundle))),
+                None => Err(refusal.into()),
+            },
+        }
     }
 
     /// Gates and plans.
-    fn decide<C: Command>(
-        &self,
-        mode: &Mode,
-        snapshot: Snapshot,
-        build: impl FnOnce(&Self, &Snapshot) -> Result<C, Refusal>,
-    ) -> Result<Decision<C>, EngineError> {
-        let request = match build(self, &snapshot) {
-            Ok(request) => request,
-            // What cannot even be asked for is still told first that an operation waits.
-            Err(refusal) => match in_progress::<C>(&snapshot) {
-                Some(bundle) => return Ok(Decision::Tell(Outcome::Gated(bundle))),
-                None => return Err(refusal.into()),
-            },
-        };
-        let ready = match gate(snapshot, &request) {
+    fn decide<C: Command>(&self, mode: &Mode, snapshot: Snapshot, request: &C) -> Result<Decision<C>, EngineError> {
+        let ready = match gate(snapshot, request) {
             Gate::Repair(bundle) => {
                 let missing: Vec<_> = bundle.missing.iter().map(ToString::to_string).collect();
                 self.trace("gate", &format!("repair: {} missing", missing.join(", ")));

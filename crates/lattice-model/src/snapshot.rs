@@ -24,6 +24,8 @@ pub struct Snapshot {
     pub unusable: Vec<UnusableRef>,
     /// Where branches are checked out.
     pub worktrees: BTreeMap<BranchName, PathBuf>,
+    /// Branches that cannot move because the worktree that has them cannot follow, with the reason.
+    pub held: BTreeMap<BranchName, String>,
     pub metadata: BTreeMap<BranchName, MetadataReading>,
     pub history: History,
     /// Tracked branches whose commits Git cannot walk, with what it says of them.

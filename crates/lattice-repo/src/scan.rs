@@ -107,6 +107,7 @@ impl Repo {
             config,
             settings,
             worktrees: read.worktrees,
+            held: BTreeMap::new(),
             unusable: read.unusable,
             history: History::new(walked.parents),
             unreadable: walked.unreadable,

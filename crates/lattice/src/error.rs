@@ -320,6 +320,9 @@ impl From<ExecuteError> for Failure {
             ExecuteError::ConfigChanged => {
                 Self::new("config-changed", text).hint(format!("{UNCHANGED}; run the command again"))
             }
+            ExecuteError::HeldBack { .. } => Self::new("worktree-in-the-way", text)
+                .hint(UNCHANGED)
+                .hint("commit or put aside what is there, then try again"),
             ExecuteError::Occupied { .. } => Self::new("precondition-failed", text).hint(UNCHANGED),
             ExecuteError::NeedsCleanTree { .. } => Self::new("conflict-needs-clean-tree", text)
                 .hint(format!("{UNCHANGED}; commit or stash your changes, then run the command again")),

@@ -12,7 +12,7 @@ use crate::plan::{Fixup, Hooks, Place, Plan, Step};
 use crate::snapshot::Snapshot;
 
 use super::create::Create;
-use super::restack::rewritten;
+use super::restack::removed;
 use super::rewrite::Rewriting;
 use super::scope;
 
@@ -72,7 +72,7 @@ impl Command for Absorb {
         match scope::tracked(snapshot, None) {
             Err(issue) => vec![issue],
             Ok(current) => match self.planned(snapshot, &current) {
-                Ok(plan) => scope::occupied(snapshot, rewritten(&plan).iter()),
+                Ok(plan) => scope::occupied(snapshot, removed(&plan).iter()),
                 Err(_) => Vec::new(),
             },
         }
@@ -107,8 +107,7 @@ impl Absorb {
         }
         let plan = rewriting.finish(plan);
         if let Some(kept) = plan.kept.iter().find(|kept| stack.contains(&kept.branch)) {
-            return Err(Refusal::new("frozen", format!("`{}` is frozen and stands on what would change", kept.branch))
-                .hint(format!("lattice unfreeze {}", kept.branch.word())));
+            return Err(scope::kept_in_the_way(kept));
         }
         Ok(plan.then(Step::LeaveFiles { to: HeadValue::Branch(current.clone()) }).verified())
     }

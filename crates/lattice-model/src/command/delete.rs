@@ -11,7 +11,7 @@ use crate::name::BranchName;
 use crate::plan::{Expected, Hooks, Plan, Step};
 use crate::snapshot::Snapshot;
 
-use super::restack::{Restack, rewritten};
+use super::restack::Restack;
 use super::rewrite::{Rewriting, expected_metadata};
 use super::scope;
 
@@ -43,7 +43,7 @@ impl Command for Delete {
 
     fn check(&self, snapshot: &Snapshot) -> Vec<Issue> {
         match scope::tracked(snapshot, self.branch.as_ref()) {
-            Ok(branch) => check_removal(snapshot, &self.removed(snapshot, &branch), Self::NAME, self.hooks),
+            Ok(branch) => check_removal(snapshot, &self.removed(snapshot, &branch)),
             Err(issue) => vec![issue],
         }
     }
@@ -78,7 +78,7 @@ impl Command for Pop {
 
     fn check(&self, snapshot: &Snapshot) -> Vec<Issue> {
         match scope::tracked(snapshot, None) {
-            Ok(branch) => check_removal(snapshot, &BTreeSet::from([branch]), Self::NAME, self.hooks),
+            Ok(branch) => check_removal(snapshot, &BTreeSet::from([branch])),
             Err(issue) => vec![issue],
         }
     }
@@ -102,14 +102,12 @@ impl Command for Pop {
     }
 }
 
-fn check_removal(snapshot: &Snapshot, removed: &BTreeSet<BranchName>, name: &str, hooks: Hooks) -> Vec<Issue> {
+fn check_removal(snapshot: &Snapshot, removed: &BTreeSet<BranchName>) -> Vec<Issue> {
     let mut issues: Vec<_> = removed.iter().filter_map(|branch| scope::frozen(snapshot, branch)).collect();
-    if let Ok(plan) = removal(snapshot, removed, Plan::new(name, hooks)) {
-        // Where the current branch goes, HEAD goes to the one below.
-        let current = snapshot.head.branch().filter(|current| removed.contains(*current));
-        let below = current.map(|current| surviving(snapshot, current, removed));
-        issues.extend(scope::occupied(snapshot, rewritten(&plan).iter().chain(&below)));
-    }
+    // Where the current branch goes, HEAD goes to the one below.
+    let current = snapshot.head.branch().filter(|current| removed.contains(*current));
+    let below = current.map(|current| surviving(snapshot, current, removed));
+    issues.extend(scope::occupied(snapshot, removed.iter().chain(&below)));
     issues
 }
 
@@ -137,8 +135,7 @@ fn removal(snapshot: &Snapshot, removed: &BTreeSet<BranchName>, plan: Plan) -> R
     }
     let mut plan = rewriting.finish(plan);
     if let Some(kept) = plan.kept.first() {
-        return Err(Refusal::new("frozen", format!("`{}` is frozen and stands on what would be removed", kept.branch))
-            .hint(format!("lattice unfreeze {}", kept.branch.word())));
+        return Err(scope::kept_in_the_way(kept));
     }
     for branch in removed {
         let tip = Expected::from_option(snapshot.tip(branch));

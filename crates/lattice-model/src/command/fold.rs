@@ -9,7 +9,7 @@ use crate::name::BranchName;
 use crate::plan::{Expected, Hooks, Place, Plan, Step};
 use crate::snapshot::Snapshot;
 
-use super::restack::{Restack, rewritten};
+use super::restack::{Restack, removed};
 use super::rewrite::{Rewriting, draft_of, expected_metadata};
 use super::scope;
 
@@ -39,7 +39,7 @@ impl Command for Fold {
         let both = [branch.clone(), metadata.parent.name().clone()];
         let mut issues: Vec<_> = both.iter().filter_map(|branch| scope::frozen(snapshot, branch)).collect();
         if let Ok(plan) = self.planned(snapshot, &branch) {
-            issues.extend(scope::occupied(snapshot, rewritten(&plan).iter()));
+            issues.extend(scope::occupied(snapshot, removed(&plan).iter()));
         }
         issues
     }
@@ -99,6 +99,7 @@ impl Fold {
             rewriting.bring(above)?;
         }
         let plan = rewriting.finish(plan);
+        refuse_kept(&plan, graph.children(branch))?;
         Ok(plan.then(Step::Switch { to: HeadValue::Branch(parent.clone()) }).verified())
     }
 
@@ -137,6 +138,14 @@ impl Fold {
         for above in beside.iter().flat_map(|child| std::iter::once(child.clone()).chain(graph.upstack(child))) {
             rewriting.bring(&above)?;
         }
-        Ok(rewriting.finish(plan).verified())
+        let plan = rewriting.finish(plan);
+        refuse_kept(&plan, beside.iter())?;
+        Ok(plan.verified())
     }
+}
+
+/// What stands on the branch that goes has to be able to move.
+fn refuse_kept<'a>(plan: &Plan, mut children: impl Iterator<Item = &'a BranchName>) -> Result<(), Refusal> {
+    let kept = children.find_map(|child| plan.kept.iter().find(|kept| kept.branch == *child));
+    kept.map_or(Ok(()), |kept| Err(scope::kept_in_the_way(kept)))
 }

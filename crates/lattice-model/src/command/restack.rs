@@ -4,7 +4,7 @@ use crate::capability::Capability;
 use crate::gate::{Command, ReadyContext, Refusal};
 use crate::issue::Issue;
 use crate::name::BranchName;
-use crate::plan::{Hooks, Plan};
+use crate::plan::{Hooks, NewValue, Plan, TouchedRef};
 use crate::snapshot::Snapshot;
 
 use super::rewrite::Rewriting;
@@ -82,10 +82,6 @@ impl Command for Restack {
         if snapshot.needs_restack(&start) {
             issues.extend(scope::frozen(snapshot, &start));
         }
-        let branches = self.branches(snapshot, &start);
-        if let Ok(plan) = planned(snapshot, &branches, self.hooks) {
-            issues.extend(scope::occupied(snapshot, rewritten(&plan).iter()));
-        }
         issues
     }
 
@@ -109,7 +105,13 @@ fn planned(snapshot: &Snapshot, branches: &[BranchName], hooks: Hooks) -> Result
     Ok(rewriting.finish(Plan::new(Restack::NAME, hooks)).verified())
 }
 
-/// The branches whose tips a plan rewrites.
+/// The branches whose tips a plan changes.
 pub(super) fn rewritten(plan: &Plan) -> Vec<BranchName> {
     plan.touched_refs().iter().filter_map(|touched| touched.name.as_branch()).collect()
+}
+
+/// The branches that a plan removes; a worktree follows a branch that moves, but not one that is gone.
+pub(super) fn removed(plan: &Plan) -> Vec<BranchName> {
+    let gone = |touched: &&TouchedRef| touched.new == NewValue::Known(None);
+    plan.touched_refs().iter().filter(gone).filter_map(|touched| touched.name.as_branch()).collect()
 }

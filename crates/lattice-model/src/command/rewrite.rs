@@ -10,6 +10,9 @@ use crate::name::BranchName;
 use crate::plan::{Expected, FreezeDraft, Kept, MetadataDraft, Place, Plan, Step};
 use crate::snapshot::Snapshot;
 
+/// Why a branch is kept that its user froze.
+pub(super) const FROZEN: &str = "frozen";
+
 /// Builds the steps that bring branches onto their parents, parents before children.
 pub(super) struct Rewriting<'a> {
     snapshot: &'a Snapshot,
@@ -67,7 +70,15 @@ impl<'a> Rewriting<'a> {
             return Ok(());
         }
         if metadata.freeze.is_frozen() {
-            self.kept.push(Kept { branch: branch.clone(), reason: "frozen".to_owned() });
+            self.kept.push(Kept { branch: branch.clone(), reason: FROZEN.to_owned() });
+            return Ok(());
+        }
+        if let Some(reason) = snapshot.held.get(branch) {
+            if self.parents.contains_key(branch) {
+                return Err(Refusal::new("worktree-in-the-way", format!("`{branch}` cannot move: {reason}"))
+                    .hint("commit or put aside what is there, then try again"));
+            }
+            self.kept.push(Kept { branch: branch.clone(), reason: reason.clone() });
             return Ok(());
         }
         let tip = snapshot.tip(branch).expect("bug: tracked branches exist");

@@ -3,10 +3,10 @@
 use crate::gate::Refusal;
 use crate::issue::{Issue, IssueKind, evidence};
 use crate::name::{BranchName, shell_word};
-use crate::plan::{FreezeDraft, Hooks, Plan, Step};
+use crate::plan::{FreezeDraft, Hooks, Kept, Plan, Step};
 use crate::snapshot::{Head, Snapshot};
 
-use super::rewrite::{draft_of, expected_metadata};
+use super::rewrite::{FROZEN, draft_of, expected_metadata};
 
 /// The branch that was named, or else the current one; `Err` explains why there is none.
 pub(super) fn named_or_current(snapshot: &Snapshot, named: Option<&BranchName>) -> Result<BranchName, Issue> {
@@ -76,7 +76,18 @@ pub(crate) fn frozen(snapshot: &Snapshot, branch: &BranchName) -> Option<Issue> 
     Some(issue.fix("unfreeze", format!("unfreeze {branch}"), unfreeze))
 }
 
-/// Issues for branches that would be rewritten while another worktree has them checked out.
+/// Why a command cannot go on without a branch that has to stay.
+pub(super) fn kept_in_the_way(kept: &Kept) -> Refusal {
+    let (branch, reason) = (&kept.branch, &kept.reason);
+    if reason == FROZEN {
+        return Refusal::new("frozen", format!("`{branch}` is frozen and stands on what would change"))
+            .hint(format!("lattice unfreeze {}", branch.word()));
+    }
+    Refusal::new("worktree-in-the-way", format!("`{branch}` cannot move: {reason}"))
+        .hint("commit or put aside what is there, then try again")
+}
+
+/// Issues for branches that would be removed or checked out here while another worktree has them checked out.
 pub(super) fn occupied<'a>(snapshot: &Snapshot, branches: impl IntoIterator<Item = &'a BranchName>) -> Vec<Issue> {
     let here = snapshot.repository.work_dir.as_deref();
     let elsewhere = |branch: &&BranchName| snapshot.worktrees.get(*branch).filter(|path| Some(path.as_path()) != here);

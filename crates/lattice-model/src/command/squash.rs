@@ -11,7 +11,7 @@ use crate::name::BranchName;
 use crate::plan::{Derivation, Expected, FreezeDraft, Hooks, MetadataDraft, Place, Plan, Step, count};
 use crate::snapshot::Snapshot;
 
-use super::restack::{Restack, rewritten};
+use super::restack::{Restack, removed};
 use super::rewrite::{Rewriting, draft_of, expected_metadata};
 use super::scope;
 
@@ -210,7 +210,7 @@ fn check_current(snapshot: &Snapshot, plan: impl Fn(&BranchName) -> Result<Plan,
     };
     let mut issues: Vec<_> = scope::frozen(snapshot, &branch).into_iter().collect();
     if let Ok(plan) = plan(&branch) {
-        issues.extend(scope::occupied(snapshot, rewritten(&plan).iter()));
+        issues.extend(scope::occupied(snapshot, removed(&plan).iter()));
     }
     issues
 }

@@ -82,6 +82,7 @@ fn healthy() -> Snapshot {
         git_operation: None,
         working_copy: known,
         ledger: LedgerReading::Absent,
+        held: BTreeMap::new(),
         completeness: Completeness::Complete,
         stale_locks: Vec::new(),
         warnings: Vec::new(),

@@ -21,6 +21,8 @@ pub enum ExecuteError {
     ConfigChanged,
     #[error("{branch} was checked out in {} meanwhile", path.display())]
     Occupied { branch: BranchName, path: PathBuf },
+    #[error("{branch} cannot move: {reason}")]
+    HeldBack { branch: BranchName, reason: String },
     #[error("rebasing {branch} runs into a conflict, which needs a working tree without uncommitted changes")]
     NeedsCleanTree { branch: BranchName },
     #[error("what is staged does not apply to {branch}")]
@@ -85,6 +87,7 @@ impl ExecuteError {
             | Self::GitMovedRefs { .. }
             | Self::ConfigChanged
             | Self::Occupied { .. }
+            | Self::HeldBack { .. }
             | Self::NeedsCleanTree { .. }
             | Self::StagedDoesNotApply { .. }
             | Self::NothingPicked

@@ -7,6 +7,7 @@
 mod absorb;
 mod derive;
 mod error;
+mod followers;
 mod keep;
 mod orphans;
 mod pause;
@@ -153,6 +154,11 @@ impl<'a> Executor<'a> {
                     // Nobody else would remove its locks.
                     self.let_go_of_refs();
                     self.settle_remains()?;
+                }
+                if matches!(error, ExecuteError::HeldBack { .. }) {
+                    // It is tried again without that branch; nothing came to an end.
+                    self.clean_up()?;
+                    return Err(error);
                 }
                 self.give_up(&error)?;
                 Err(error)

@@ -42,6 +42,7 @@ impl Executor<'_> {
                 removed.map_err(io_error("remove a lock file of the operation"))?;
             }
         }
+        self.settle_followers()?;
         self.settle_index()
     }
 

@@ -6,7 +6,7 @@ use lattice_model::branch::{BranchMetadataV1, FreezeScope, FreezeState};
 use lattice_model::event::{Category, ConfigChange, Event, HeadValue, RefChange, WorktreeChange};
 use lattice_model::id::{ContentDigest, Oid};
 use lattice_model::name::{BranchName, RefName};
-use lattice_model::plan::{Expected, FreezeDraft, MetadataDraft, Step};
+use lattice_model::plan::{Expected, FreezeDraft, MetadataDraft, NewValue, Step};
 use lattice_model::snapshot::LedgerReading;
 
 use crate::defect::Defect;
@@ -53,6 +53,7 @@ impl Executor<'_> {
         let config = self.config_change()?;
         let (edits, documents) = self.edits()?;
         let ledger = self.repo.read_ledger_tip(read.ledger)?;
+        let followers = self.followers(&read, &edits)?;
         let place = self.place_after(&edits)?;
         let mut pack = self.picker.take();
         for document in &documents {
@@ -63,6 +64,7 @@ impl Executor<'_> {
         let records = self.records(&mut pack, &ledger, &closing);
         let keep = self.keep_commit(&mut pack, &edits, records.committed)?;
         pack.write(&self.git, &self.repo.paths.common_dir)?;
+        self.try_followers(&followers)?;
         let staged = self.journal.worktree.as_ref().is_some_and(|worktree| worktree.index != worktree.files);
         if self.made_by_git || staged {
             // The journal must not name what a power cut would take away.
@@ -73,6 +75,7 @@ impl Executor<'_> {
             edits,
             head_after: place.head,
             files: place.files,
+            followers,
             index: place.index,
             config,
             after: covered.fingerprint(),
@@ -113,7 +116,9 @@ impl Executor<'_> {
     /// out, and moving it then would show that worktree edits nobody made.
     fn check_occupancy(&self, read: &RefsRead) -> Result<(), ExecuteError> {
         let here = self.repo.paths.work_dir.as_deref();
-        let touched = self.journal.plan.touched_refs();
+        let mut touched = self.journal.plan.touched_refs();
+        // Where a branch only moves, the worktree follows.
+        touched.retain(|touched| touched.new == NewValue::Known(None));
         let heads = self.journal.plan.steps.iter().filter_map(Step::head);
         for branch in touched.iter().filter_map(|touched| touched.name.as_branch()).chain(heads.cloned()) {
             if let Some(path) = read.worktrees.get(&branch).filter(|path| Some(path.as_path()) != here) {

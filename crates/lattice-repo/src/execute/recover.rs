@@ -278,6 +278,10 @@ impl Executor<'_> {
 
     /// Brings files and index to where they belong, also if git was killed half-way through them.
     fn complete_files(&self, prepared: &Prepared, way: Way) -> Result<(), ExecuteError> {
+        match way {
+            Way::Forward => self.complete_followers(prepared)?,
+            Way::Back => self.move_followers_back(prepared)?,
+        }
         let Some(files) = prepared.files else { return Ok(()) };
         if way == Way::Forward && prepared.index == crate::format::journal::IndexAfter::Installed {
             self.install_index()?;

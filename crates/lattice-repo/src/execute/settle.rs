@@ -132,13 +132,15 @@ impl Executor<'_> {
         // A git that gives up now, or is killed, may have moved some files and not others.
         let files = prepared.files.filter(|files| files.from != files.to && !self.git.has(Defect::FilesStay));
         let moved = files.map_or(Ok(()), |files| self.git.move_files(files.from, files.to));
-        moved.map_err(|error| ExecuteError::from(error).incomplete())
+        moved.map_err(|error| ExecuteError::from(error).incomplete())?;
+        self.move_followers(prepared).map_err(ExecuteError::incomplete)
     }
 
     fn move_files_back(&self, prepared: &Prepared) -> Result<(), ExecuteError> {
         if let Some(files) = prepared.files.filter(|files| files.from != files.to) {
             self.git.move_files(files.to, files.from)?;
         }
+        self.move_followers_back(prepared)?;
         self.restore_index_before(prepared)
     }
 

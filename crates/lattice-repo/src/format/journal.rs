@@ -1,6 +1,7 @@
 //! The journal of one operation: everything that `continue` and `abort` need.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 
 use lattice_model::event::{ConfigChange, Detail, HeadValue, Origin, RefChange};
 use lattice_model::id::{Fingerprint, Oid, OpId};
@@ -84,6 +85,9 @@ pub(crate) struct Prepared {
     pub(crate) head_after: Option<HeadValue>,
     /// From where the files are now, which after a conflict is not where the operation found them.
     pub(crate) files: Option<FileMove>,
+    /// Other worktrees, which follow the branches that they have checked out.
+    #[serde(default)]
+    pub(crate) followers: Vec<Follower>,
     /// Whether the operation's own index becomes the worktree's.
     pub(crate) index: IndexAfter,
     pub(crate) config: Option<ConfigChange>,
@@ -109,6 +113,16 @@ pub(crate) struct Edit {
 pub(crate) struct FileMove {
     pub(crate) from: Oid,
     pub(crate) to: Oid,
+}
+
+/// Another worktree, whose branch moves.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Follower {
+    pub(crate) branch: BranchName,
+    pub(crate) git_dir: PathBuf,
+    pub(crate) work_dir: PathBuf,
+    pub(crate) files: FileMove,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -103,6 +103,12 @@ impl Git {
         self.environment.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_os_str())
     }
 
+    /// The same repository in another of its worktrees.
+    pub(crate) fn in_worktree(&self, git_dir: &Path, work_dir: &Path) -> Self {
+        let place = Place::Known { git_dir: git_dir.to_owned(), work_dir: Some(work_dir.to_owned()) };
+        Self { place, ..self.clone() }
+    }
+
     /// The top of the working tree, which is where git runs.
     pub(super) fn work_dir(&self) -> Option<&Path> {
         match &self.place {

@@ -193,8 +193,8 @@ impl Git {
     }
 }
 
-/// Branches that a rebase of Git's has taken off HEAD and will move when it ends, with their worktrees.
-pub(crate) fn rebased_branches(common_dir: &Path) -> Vec<(BranchName, PathBuf)> {
+/// All worktrees: the directory that git has for each, and its files.
+fn worktrees(common_dir: &Path) -> Vec<(PathBuf, PathBuf)> {
     let linked = fs::read_dir(common_dir.join("worktrees")).into_iter().flatten().flatten();
     let linked = linked.filter_map(|entry| {
         let pointer = fs::read_to_string(entry.path().join("gitdir")).ok()?;
@@ -202,8 +202,19 @@ pub(crate) fn rebased_branches(common_dir: &Path) -> Vec<(BranchName, PathBuf)> 
     });
     let main = common_dir.parent().filter(|_| common_dir.ends_with(".git"));
     let main = main.map(|work_dir| (common_dir.to_owned(), work_dir.to_owned()));
+    linked.chain(main).collect()
+}
+
+/// The directory that git has for the worktree at a path.
+pub(crate) fn git_dir_at(common_dir: &Path, work_dir: &Path) -> Option<PathBuf> {
+    let same = |path: &Path| path == work_dir || fs::canonicalize(path).is_ok_and(|path| path == work_dir);
+    worktrees(common_dir).into_iter().find(|(_, path)| same(path)).map(|(git_dir, _)| git_dir)
+}
+
+/// Branches that a rebase of Git's has taken off HEAD and will move when it ends, with their worktrees.
+pub(crate) fn rebased_branches(common_dir: &Path) -> Vec<(BranchName, PathBuf)> {
     let mut branches = Vec::new();
-    for (git_dir, work_dir) in linked.chain(main) {
+    for (git_dir, work_dir) in worktrees(common_dir) {
         for state in ["rebase-merge/head-name", "rebase-apply/head-name"] {
             let name = fs::read_to_string(git_dir.join(state)).unwrap_or_default();
             let branch = RefName::new(name.trim_end()).ok().and_then(|name| name.as_branch());
