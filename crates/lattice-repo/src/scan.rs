@@ -107,7 +107,7 @@ impl Repo {
             config,
             settings,
             worktrees: read.worktrees,
-            held: BTreeMap::new(),
+            held: self.rebased_elsewhere(),
             unusable: read.unusable,
             history: History::new(walked.parents),
             unreadable: walked.unreadable,
@@ -160,6 +160,15 @@ impl Repo {
                 ConfigReading::Invalid { digest: lattice_model::id::ContentDigest::of(b""), reason: error.to_string() }
             }
         }
+    }
+
+    /// Branches that a rebase in another worktree will move when it ends.
+    fn rebased_elsewhere(&self) -> BTreeMap<BranchName, String> {
+        let rebased = worktree::rebased_branches(&self.paths.common_dir).into_iter();
+        let elsewhere = rebased.filter(|(_, path)| Some(path) != self.paths.work_dir.as_ref());
+        elsewhere
+            .map(|(branch, path)| (branch, format!("the worktree {} has a rebase of it in progress", path.display())))
+            .collect()
     }
 
     pub(crate) fn read_refs(&self) -> Result<RefsRead, GitError> {

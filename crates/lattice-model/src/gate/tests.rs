@@ -9,6 +9,7 @@ use super::{Capability, Command, Gate, RepairBundle, Snapshot, gate};
 use crate::branch::{BranchMetadataV1, FreezeScope, FreezeState, Parent, PrState};
 use crate::command::REGISTRY;
 use crate::command::create::{Create, PlaceInStack};
+use crate::command::delete::{Delete, DeleteReach};
 use crate::command::freeze::{Freeze, Unfreeze};
 use crate::command::modify::{Modify, ModifyMode};
 use crate::command::navigate::{Destination, Navigate};
@@ -185,13 +186,17 @@ fn capabilities_of_a_request_are_absent_with_their_defect() {
     for (snapshot, request, lost, kind) in [
         (healthy(), &stray, Capability::ScopeResolved, IssueKind::ScopeUnresolved),
         (frozen, &on_a, Capability::FrozenPolicySatisfied, IssueKind::Frozen),
-        (elsewhere, &on_a, Capability::BranchesFree, IssueKind::CheckedOutElsewhere),
     ] {
         let bundle = bundle(gate(snapshot, request));
         assert_eq!(bundle.missing, [lost].into(), "{lost}");
         assert!(bundle.issues.iter().any(|issue| issue.kind == kind), "{lost} is explained");
     }
-    assert!(matches!(gate(healthy(), &on_a), Gate::Ready(_)), "all three hold in health");
+    let delete = Delete { branch: Some(name("a")), reach: DeleteReach::Only, hooks: Hooks::Run };
+    let bundle = bundle(gate(elsewhere, &delete));
+    assert_eq!(bundle.missing, [Capability::BranchesFree].into());
+    assert!(bundle.issues.iter().any(|issue| issue.kind == IssueKind::CheckedOutElsewhere));
+    assert!(matches!(gate(healthy(), &on_a), Gate::Ready(_)), "all hold in health");
+    assert!(matches!(gate(healthy(), &delete), Gate::Ready(_)), "all hold in health");
 }
 
 fn bundle<C: std::fmt::Debug>(gate: Gate<C>) -> RepairBundle {

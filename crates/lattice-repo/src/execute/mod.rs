@@ -127,6 +127,7 @@ impl Repo {
                 changes: seen.changes.clone(),
             }),
             paused: false,
+            checked_out: snapshot.worktrees.clone(),
             worktree: None,
             tips: Default::default(),
             resolved: Default::default(),

@@ -1,6 +1,7 @@
 //! Turns results into values: every ref, file and record that the rest of the execution needs.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use lattice_model::branch::{BranchMetadataV1, FreezeScope, FreezeState};
 use lattice_model::event::{Category, ConfigChange, Event, HeadValue, RefChange, WorktreeChange};
@@ -116,13 +117,20 @@ impl Executor<'_> {
     /// out, and moving it then would show that worktree edits nobody made.
     fn check_occupancy(&self, read: &RefsRead) -> Result<(), ExecuteError> {
         let here = self.repo.paths.work_dir.as_deref();
-        let mut touched = self.journal.plan.touched_refs();
-        // Where a branch only moves, the worktree follows.
-        touched.retain(|touched| touched.new == NewValue::Known(None));
-        let heads = self.journal.plan.steps.iter().filter_map(Step::head);
-        for branch in touched.iter().filter_map(|touched| touched.name.as_branch()).chain(heads.cloned()) {
-            if let Some(path) = read.worktrees.get(&branch).filter(|path| Some(path.as_path()) != here) {
-                return Err(ExecuteError::Occupied { branch, path: path.clone() });
+        let elsewhere = |branch: &BranchName| read.worktrees.get(branch).filter(|path| Some(path.as_path()) != here);
+        let occupied = |branch, path: &PathBuf| Err(ExecuteError::Occupied { branch, path: path.clone() });
+        for touched in self.journal.plan.touched_refs() {
+            let Some(branch) = touched.name.as_branch() else { continue };
+            // Where a branch only moves, the worktree that had it when the plan was made follows.
+            let follows = touched.new != NewValue::Known(None);
+            let known = self.journal.checked_out.get(&branch).filter(|_| follows);
+            if let Some(path) = elsewhere(&branch).filter(|path| known != Some(path)) {
+                return occupied(branch, path);
+            }
+        }
+        for branch in self.journal.plan.steps.iter().filter_map(Step::head) {
+            if let Some(path) = elsewhere(branch) {
+                return occupied(branch.clone(), path);
             }
         }
         Ok(())

@@ -32,6 +32,9 @@ pub(crate) struct Journal {
     /// Whether the operation ever waited for the user.
     pub(crate) paused: bool,
     pub(crate) worktree: Option<WorktreeBefore>,
+    /// Where the scan saw branches of the plan checked out.
+    #[serde(default)]
+    pub(crate) checked_out: BTreeMap<BranchName, PathBuf>,
     /// New tips that were computed so far.
     pub(crate) tips: BTreeMap<BranchName, Oid>,
     /// Branches whose tips the user made, by resolving a conflict.

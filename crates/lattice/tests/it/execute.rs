@@ -135,13 +135,14 @@ fn a_branch_that_git_is_rebasing_in_another_worktree_is_not_moved() {
     let other = repo.worktree("other", "top");
     repo.commit_file("top.txt", "the same file\n", "collides with top");
     other.try_git(&["rebase", "ui"]).expect_err("the rebase stops at a conflict");
-    let (here, there) = (repo.state(), other.state());
-    let output = lattice(&repo).arg("restack").fails(1);
+    let (tip, operation) = (repo.rev("top"), other.git_dir().join("rebase-merge"));
+    let kept = lattice(&repo).arg("restack").json()["kept"].clone();
     let path = other.dir().to_str().expect("the kit chooses its paths");
-    assert!(output.stderr.contains("top") && output.stderr.contains(path), "{}", output.stderr);
-    assert_same(&here, &repo.state());
-    assert_same(&there, &other.state());
-    lattice(&repo).args(["restack", "--downstack"]).ok();
+    assert_eq!(kept[0]["branch"], "top", "{kept}");
+    assert!(kept[0]["reason"].to_string().contains(path), "{kept}");
+    assert_eq!(repo.rev("top"), tip, "the branch of the rebase stays");
+    assert!(operation.exists(), "and so does the rebase");
+    assert_eq!(repo.metadata("ui")["base"]["oid"], repo.rev("api"), "what is below it moved");
     other.git(&["rebase", "--abort"]);
 }
 

@@ -253,17 +253,3 @@ fn a_command_that_would_rewrite_a_frozen_branch_names_it() {
         assert_same(&before, &repo.state());
     }
 }
-
-#[test]
-fn a_branch_in_another_worktree_is_not_rewritten_behind_its_back() {
-    let repo = TestRepo::draw("main* <- a <- b");
-    let other = repo.worktree("other", "a");
-    repo.commit_file("new", "x\n", "advance");
-    let (before, there) = (repo.state(), other.state());
-    let answer = lattice(&repo).args(["restack", "a"]).json();
-    assert_eq!(answer["issues"][0]["kind"], "checked-out-elsewhere", "{answer:#}");
-    let path = text(&answer["issues"][0]["evidence"]["worktree"][0]);
-    assert_eq!(path, other.dir().to_str().expect("a text"), "the worktree is named");
-    assert_same(&before, &repo.state());
-    assert_same(&there, &other.state());
-}

@@ -40,6 +40,7 @@ mod retention;
 mod tour;
 mod track;
 mod undo;
+mod worktrees;
 mod writes;
 
 use lattice_testkit::{Lattice, TestRepo};

@@ -24,6 +24,7 @@ const CASES: &[Case] = &[
     ("insert", "main <- api* <- top", dirty, &["create", "ui", "-a", "-m", "the ui", "--insert"]),
     ("modify", "main <- api* <- ui", dirty, &["modify", "-a"]),
     ("restack", "main <- api <- ui* <- top; main <- other", trunk_goes_on, &["restack"]),
+    ("restack with a worktree", "main* <- api <- ui <- top", worktree, &["restack"]),
     ("move", "main <- api <- ui* <- top; main <- db", nothing, &["move", "--onto", "db"]),
     ("reorder", "main <- a <- b(2)* <- c", nothing, &["reorder", "--order", "c,a,b"]),
     ("split by commit", "main <- a <- b(3)* <- c", nothing, &["split", "--by-commit"]),
@@ -64,6 +65,20 @@ fn trunk_goes_on(repo: &TestRepo) {
     repo.commit_file("README", "newer\n", "trunk goes on");
     repo.git(&["checkout", "--quiet", &here]);
     repo.write("untracked", "mine\n");
+}
+
+/// A worktree that has to follow, with an edit that applies.
+fn worktree(repo: &TestRepo) {
+    let other = repo.worktree("other", "ui");
+    repo.commit_file("README", "newer\n", "trunk goes on");
+    other.write("ui.txt", "edited\n");
+}
+
+/// What is uncommitted in all other worktrees.
+fn elsewhere(repo: &TestRepo) -> String {
+    let list = repo.git(&["worktree", "list", "--porcelain"]);
+    let others = list.lines().filter_map(|line| line.strip_prefix("worktree ")).skip(1);
+    others.map(|path| repo.git(&["-C", path, "status", "--porcelain"])).collect()
 }
 
 fn two_files(repo: &TestRepo) {
@@ -119,7 +134,7 @@ fn check(
     defect: Option<&str>,
 ) -> Result<(), String> {
     let repo = repository(case);
-    let before = repo.state();
+    let (before, there) = (repo.state(), elsewhere(&repo));
     let mut program = lattice(&repo).args(case.3);
     if let Some(defect) = defect {
         program = program.env("LATTICE_DEFECT", defect);
@@ -136,6 +151,9 @@ fn check(
         let names = whole.shape.keys().chain(now.keys());
         let differ: BTreeMap<_, _> =
             names.filter(|name| whole.shape.get(*name) != now.get(*name)).map(|name| (name, now.get(name))).collect();
+        if elsewhere(&repo) != there {
+            return told(&format!("another worktree changed: {there} -> {}", elsewhere(&repo)));
+        }
         if differ.is_empty() { Ok(()) } else { told(&format!("not as without the kill: {differ:#?}")) }
     };
     if !repo.op_state_path().exists() {
@@ -163,7 +181,7 @@ fn check(
         is_new()?;
     } else {
         let differences = before.differences(&repo.state());
-        if !differences.is_empty() {
+        if !differences.is_empty() || elsewhere(&repo) != there {
             return told(&format!("not as before:\n{}", differences.join("\n")));
         }
     }
