@@ -312,17 +312,14 @@ impl From<ExecuteError> for Failure {
                     .hint(format!("{UNCHANGED}; run the command again to plan on the new state"))
             }
             ExecuteError::GitMovedRefs { names } => {
-                let names: Vec<_> = names.iter().map(ToString::to_string).collect();
-                Self::new("git-moved-refs", text)
-                    .cause(format!("moved: {}", names.join(", ")))
-                    .hint("git reflog shows where they were; please report the version of git")
+                let failure = Self::new("git-moved-refs", text);
+                let failure = names.iter().fold(failure, |failure, name| failure.cause(format!("moved: {name}")));
+                failure.hint("git reflog shows where they were; please report the version of git")
             }
             ExecuteError::ConfigChanged => {
                 Self::new("config-changed", text).hint(format!("{UNCHANGED}; run the command again"))
             }
-            ExecuteError::HeldBack { .. } => Self::new("worktree-in-the-way", text)
-                .hint(UNCHANGED)
-                .hint("commit or put aside what is there, then try again"),
+            ExecuteError::HeldBack { .. } => Self::new("worktree-in-the-way", text).hint(UNCHANGED),
             ExecuteError::Occupied { .. } => Self::new("precondition-failed", text).hint(UNCHANGED),
             ExecuteError::NeedsCleanTree { .. } => Self::new("conflict-needs-clean-tree", text)
                 .hint(format!("{UNCHANGED}; commit or stash your changes, then run the command again")),
