@@ -81,6 +81,12 @@ impl StackGraph {
         self.trunk.as_ref().map(|trunk| self.upstack(trunk)).unwrap_or_default()
     }
 
+    /// All tracked branches, also those that stand on one that is not tracked, parents before children.
+    pub fn all(&self) -> Vec<BranchName> {
+        let roots: BTreeSet<_> = self.parents.values().filter(|parent| !self.parents.contains_key(*parent)).collect();
+        roots.into_iter().flat_map(|root| self.upstack(root)).collect()
+    }
+
     /// Everything that is wrong, given the local branches that exist.
     pub fn problems(&self, exists: impl Fn(&BranchName) -> bool) -> Vec<GraphProblem> {
         let mut problems = BTreeSet::new();

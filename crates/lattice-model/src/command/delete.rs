@@ -130,7 +130,7 @@ fn removal(snapshot: &Snapshot, removed: &BTreeSet<BranchName>, plan: Plan) -> R
             .parent_changes(child, Parent::of(&surviving(snapshot, child_parent(snapshot, child), removed), &trunk));
     }
     let above: BTreeSet<_> = removed.iter().flat_map(|branch| graph.upstack(branch)).collect();
-    for branch in graph.topological().iter().filter(|branch| above.contains(*branch) && !removed.contains(*branch)) {
+    for branch in graph.all().iter().filter(|branch| above.contains(*branch) && !removed.contains(*branch)) {
         rewriting.bring(branch)?;
     }
     let mut plan = rewriting.finish(plan);

@@ -57,7 +57,8 @@ pub(crate) fn is_left_behind(lock: &Path, written: &[String]) -> bool {
             thread::sleep(PAUSE);
             content().is_some_and(|text| text.is_empty())
         }
-        Some(text) => written.iter().any(|value| value.as_bytes() == text),
+        // Git writes the value and the end of its line one after the other.
+        Some(text) => written.iter().any(|value| value.as_bytes().starts_with(&text)),
     }
 }
 
@@ -75,12 +76,14 @@ pub(crate) fn is_abandoned(lock: &Path, work_dir: &Path) -> bool {
 }
 
 fn git_runs_below(work_dir: &Path) -> bool {
-    let me = std::process::id().to_string();
+    let mine = format!("PPid:\t{}\n", std::process::id());
     let below = |entry: fs::DirEntry| {
         let name = fs::read_to_string(entry.path().join("comm")).unwrap_or_default();
         let is_git = name.trim_end() == "git" || name.starts_with("git-");
         let here = || fs::read_link(entry.path().join("cwd")).is_ok_and(|cwd| cwd.starts_with(work_dir));
-        is_git && entry.file_name().to_str() != Some(&me) && here()
+        // Those that this process started only read by now.
+        let is_mine = || fs::read_to_string(entry.path().join("status")).is_ok_and(|text| text.contains(&mine));
+        is_git && here() && !is_mine()
     };
     fs::read_dir("/proc").into_iter().flatten().flatten().any(below)
 }

@@ -25,6 +25,8 @@ pub(crate) fn crowd(rounds: u64, defect: Option<&'static str>) -> Vec<String> {
     let drawing: Vec<_> = names.iter().map(|name| format!("main <- {name}")).collect();
     let repo = TestRepo::draw(&drawing.join("; "));
     repo.commit_file("README", "newer\n", "trunk goes on");
+    // A machine that does something else, too, is slow and not wrong.
+    repo.write_config("[trunk]\nbranch = \"main\"\n\n[lock]\ntimeout_ms = 300000\n");
     // Every fourth process works in a worktree of its own, as agents do.
     let places: Vec<_> =
         (0..PROCESSES).map(|at| (at % 4 == 0).then(|| repo.worktree(&format!("w{at}"), &names[at]))).collect();
