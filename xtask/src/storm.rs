@@ -34,6 +34,13 @@ const STORMS: [Storm; 3] = [
     },
 ];
 
+/// A seed that no run had before.
+#[expect(clippy::disallowed_methods, reason = "a storm that repeats itself finds nothing new")]
+fn drawn() -> u64 {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    u64::from(now.subsec_nanos()) ^ (now.as_secs() << 20)
+}
+
 /// Runs one kind of storm; `arguments` are numbers.
 pub fn run(root: &Path, name: &str, arguments: &[&str]) -> Result<(), Failure> {
     let problem = |what: String| Err(Failure::Problems(vec![what]));
@@ -46,6 +53,10 @@ pub fn run(root: &Path, name: &str, arguments: &[&str]) -> Result<(), Failure> {
     let mut environment: Vec<_> = storm.variables.iter().copied().zip(arguments.iter().copied()).collect();
     if environment.is_empty() {
         environment.push((storm.variables[0], storm.otherwise));
+    }
+    let drawn = drawn().to_string();
+    if let (Some(seed), 1) = (storm.variables.get(1), environment.len()) {
+        environment.push((seed, &drawn));
     }
     let arguments = ["test", "-p", "lattice", "--test", "storm", "--", "--exact", "--nocapture", storm.test];
     Call { program: "cargo", arguments: &arguments, environment: &environment }.run(root)

@@ -12,7 +12,7 @@ use crate::storm::{Storm, Violation};
 pub(crate) const LENGTH: usize = 50;
 
 /// What is run in every test run; `cargo xtask fuzz` asks for more.
-const STEPS: usize = 3_000;
+const STEPS: usize = 300;
 
 /// How often a failing list is tried again, shorter.
 const ATTEMPTS: usize = 60;
@@ -77,10 +77,10 @@ pub(crate) fn number(name: &str, otherwise: u64) -> u64 {
     std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(otherwise)
 }
 
-/// The seed that a variable names, or a new one; it is printed, so that a run can be repeated.
+/// The seed that a variable names, else always the same one: `cargo xtask` draws new ones. It is printed, so that a run
+/// can be repeated.
 pub(crate) fn seed(name: &str) -> u64 {
-    let clock = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("after 1970");
-    let seed = number(name, u64::from(clock.subsec_nanos()) ^ (clock.as_secs() << 20));
+    let seed = number(name, 20_261_116);
     println!("{name}={seed}");
     seed
 }

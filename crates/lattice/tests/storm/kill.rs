@@ -12,7 +12,7 @@ use crate::fuzz::{number, seed};
 use crate::lattice;
 
 /// How many points are drawn in every test run; `cargo xtask kill` takes all of them.
-const POINTS: u64 = 200;
+const POINTS: u64 = 40;
 
 /// A command and the repository to run it in.
 type Case = (&'static str, &'static str, fn(&TestRepo), &'static [&'static str]);
