@@ -145,8 +145,8 @@ const DEFECTS: &[Defect] = &[
     }),
 ];
 
-// That a bare repository is never called clean is in the tests of the program.
-// proves: ST-13.1-3, ST-5.2-10
+// proves: ST-13.1-3
+// proves partly: ST-5.2-10 — a bare repository has the capability, since its state is known: there is none
 #[test]
 fn each_capability_is_present_in_health_and_absent_with_its_defect_alone() {
     let all: BTreeSet<_> = Capability::ALL.iter().copied().collect();

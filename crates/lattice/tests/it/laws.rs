@@ -187,13 +187,13 @@ fn check_law(repo: &TestRepo, args: &[&str], code: i32) -> Trace {
     trace
 }
 
-// proves: ST-1.1-2, ST-3-1, ST-4.1-19, ST-4.1-22, ST-6.3-1, ST-10.1-2, ST-3.3-2
+// proves: ST-1.1-2, ST-3-1, ST-4.1-19, ST-6.3-1, ST-10.1-2, ST-3.3-2
+// proves partly: ST-4.1-22 — what is written; not what is read
 #[test]
 fn every_change_is_made_by_git_for_an_operation_with_a_marker_inside_the_repository() {
     let repo = behind();
     let marker = repo.op_state_path();
     for args in CHANGING {
-        let before = repo.refs();
         let trace = check_law(&repo, args, 0);
         let calls = trace.touching(&marker);
         assert!(calls.first().is_some_and(|call| call.starts_with("rename")), "{args:?}: a marker appears: {calls:?}");
@@ -204,7 +204,6 @@ fn every_change_is_made_by_git_for_an_operation_with_a_marker_inside_the_reposit
             !change.by.program.is_empty() && change.path.starts_with(repo.common_dir().join("refs"))
         });
         assert!(first.is_none_or(|first| first > marked), "{args:?}: the marker comes before any ref moves");
-        assert!(before != repo.refs() || !trace.changes.is_empty(), "{args:?} did something");
     }
 }
 
