@@ -7,9 +7,11 @@ use toml_edit::{DocumentMut, Item, Table, Value};
 use crate::name::BranchName;
 
 mod agents;
+mod network;
 mod sprites;
 
 pub use agents::AgentSettings;
+pub use network::{KeySettings, NetworkHost};
 pub use sprites::{CredentialSource, Policy, SpriteLimits, SpriteSettings};
 
 /// Every option, after the repository's file has overridden the user's.

@@ -7,6 +7,8 @@ pub mod checkpoint;
 pub mod emit;
 pub mod ingest;
 pub mod merge;
+#[cfg(target_os = "linux")]
+pub mod network;
 pub mod outbox;
 #[cfg(target_os = "linux")]
 mod process;

@@ -44,6 +44,8 @@ pub enum Rule {
     ErrorWithoutCheckpoint,
     /// The agent changed the remotes of its repository.
     RemoteEdited,
+    /// The agent wanted to reach what it may not reach.
+    NetworkRefused,
 }
 
 impl Rule {
@@ -68,6 +70,7 @@ impl Rule {
             Self::UnknownAction => "unknown-action",
             Self::ErrorWithoutCheckpoint => "error-without-checkpoint",
             Self::RemoteEdited => "remote-edited",
+            Self::NetworkRefused => "network-refused",
         }
     }
 
@@ -91,7 +94,8 @@ impl Rule {
             | Self::AfterWaiting
             | Self::ResumeNotAcknowledged
             | Self::UnknownAction
-            | Self::RemoteEdited => Weight::Violation,
+            | Self::RemoteEdited
+            | Self::NetworkRefused => Weight::Violation,
         }
     }
 }

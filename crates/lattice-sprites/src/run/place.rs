@@ -145,6 +145,8 @@ impl SpritePlace {
             environment: environment(),
             host_id: self.owner,
             limits: Limits::default(),
+            doors: Vec::new(),
+            names: Vec::new(),
             probe: Probe {
                 secret: self.repository.join("lattice").join("sprites.db"),
                 repository: self.repository.join("HEAD"),

@@ -16,6 +16,7 @@ use super::place::SpritePlace;
 use super::state::{Ending, Verdict, verdict};
 use super::usage::{self, Usage};
 use crate::merge::Identity;
+use crate::network::{self, Network, Refusals};
 use crate::protocol::{Event, EventType, Finding, Happening, Rule};
 use crate::sandbox::{Order, Report, Sandbox, SandboxError, Spec, Started};
 use crate::store::{Answer, CheckpointRow, Effect, Recorder, SessionKey, Sprite, Store, StoreError};
@@ -45,6 +46,7 @@ pub struct Job<'a> {
     /// The answer that the agent gets, if it is started again.
     pub answer: Option<Answer>,
     pub limits: Usage,
+    pub network: Network,
     /// Values that must not be shown.
     pub secrets: Vec<String>,
     /// Makes ids differ between runs.
@@ -96,6 +98,7 @@ struct Watch<'a, 'w> {
     measured: Instant,
     printed: u64,
     killed: bool,
+    refusals: Refusals,
 }
 
 /// Runs the agent to its end and stores everything that it says.
@@ -113,7 +116,11 @@ pub fn supervise(job: &Job<'_>, store: &mut Store, watcher: &mut dyn Watcher) ->
         recorder.merger.rules.observe(Happening::Resumed);
     }
     let listener = listen(job.place)?;
-    let Started { sandbox, reports, stdout, stderr } = Sandbox::start(&job.place.program, &job.spec)?;
+    let (doors, behind): (Vec<_>, Vec<_>) = job.network.doors().into_iter().unzip();
+    let spec = Spec { doors, names: job.network.names(), ..job.spec.clone() };
+    let Started { sandbox, reports, stdout, stderr, doors } = Sandbox::start(&job.place.program, &spec)?;
+    let refusals = Refusals::default();
+    let _serving = network::serve(doors.into_iter().zip(behind).collect(), &job.network.hosts, refusals.clone())?;
     store.set_supervisor(key, &process_mark(std::process::id()).unwrap_or_default())?;
     let (sender, heard) = sync_channel(64);
     read_pipe(stdout, sender.clone(), Heard::Stdout, Some(Heard::StdoutEnded));
@@ -143,6 +150,7 @@ pub fn supervise(job: &Job<'_>, store: &mut Store, watcher: &mut dyn Watcher) ->
         measured: Instant::now(),
         printed: 0,
         killed: false,
+        refusals,
     };
     watch.hear(effects);
     watch.follow(&heard)?;
@@ -172,7 +180,17 @@ impl Watch<'_, '_> {
             }
             let effects = self.recorder.outbox(self.store, &self.watcher.now())?;
             self.hear(effects);
+            self.note_refusals()?;
             self.end_what_should_end(exited)?;
+        }
+        Ok(())
+    }
+
+    /// Each try to get where the agent may not get is written down.
+    fn note_refusals(&mut self) -> Result<(), RunError> {
+        for refused in self.refusals.take() {
+            let finding = Finding::new(Rule::NetworkRefused, refused);
+            self.store.add_finding(self.job.sprite.key, finding, &self.watcher.now())?;
         }
         Ok(())
     }
@@ -310,6 +328,7 @@ impl Watch<'_, '_> {
         let now = self.watcher.now();
         let effects = self.recorder.finish(self.store, crate::store::Ending::ReadToItsEnd, &now)?;
         self.hear(effects);
+        self.note_refusals()?;
         self.sandbox.order(&Order::End)?;
         self.sandbox.wait()?;
         self.log.sync_data()?;

@@ -2,10 +2,12 @@
 
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpListener;
+use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::{Child, ChildStderr, ChildStdout};
 
+use super::door;
 use super::spec::{Order, Report, Spec, Stage};
 use crate::process;
 
@@ -36,11 +38,13 @@ pub struct Started {
     pub reports: Reports,
     pub stdout: ChildStdout,
     pub stderr: ChildStderr,
+    /// The listeners of its doors, in their order.
+    pub doors: Vec<OwnedFd>,
 }
 
 /// What a sandbox says, one report after another.
 #[derive(Debug)]
-pub struct Reports(BufReader<UnixStream>);
+pub struct Reports(BufReader<io::Chain<io::Cursor<Vec<u8>>, UnixStream>>);
 
 impl Sandbox {
     /// Makes a sandbox and waits until its command runs.
@@ -56,9 +60,13 @@ impl Sandbox {
         };
         let mut sandbox = Self { child, control: launched.control };
         sandbox.send(&spec)?;
-        let mut reports = Reports(BufReader::new(sandbox.control.try_clone()?));
+        let (doors, began) = match spec.doors.is_empty() {
+            true => (Vec::new(), Vec::new()),
+            false => door::receive(&sandbox.control)?,
+        };
+        let mut reports = Reports(BufReader::new(io::Cursor::new(began).chain(sandbox.control.try_clone()?)));
         match reports.next() {
-            Some(Report::Started) => Ok(Started { sandbox, reports, stdout, stderr }),
+            Some(Report::Started) => Ok(Started { sandbox, reports, stdout, stderr, doors }),
             Some(Report::Refused { stage, detail, errno }) => {
                 sandbox.child.wait()?;
                 Err(SandboxError::Refused { stage, detail, errno })
@@ -78,7 +86,7 @@ impl Sandbox {
 
     /// Runs a command to its end and returns what it printed.
     pub fn run(program: &Path, spec: &Spec, most: u64) -> Result<Vec<u8>, SandboxError> {
-        let Started { mut sandbox, mut reports, stdout, stderr } = Self::start(program, spec)?;
+        let Started { mut sandbox, mut reports, stdout, stderr, .. } = Self::start(program, spec)?;
         let said = std::thread::spawn(move || {
             let mut said = String::new();
             let _ = io::Read::take(stderr, 65536).read_to_string(&mut said);
@@ -173,6 +181,7 @@ impl SandboxError {
             }
             (
                 Stage::Namespaces
+                | Stage::Doors
                 | Stage::Ids
                 | Stage::Root
                 | Stage::Order

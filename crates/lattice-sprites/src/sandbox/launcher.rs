@@ -9,7 +9,7 @@ use rustix::fs::{Mode, OFlags};
 
 use super::spec::{Layer, Report, Spec, Stage};
 use super::sys::{self, Change, Fork, Patience};
-use super::{INSIDE_ID, init, root};
+use super::{INSIDE_ID, door, init, root};
 
 /// Why there is no sandbox.
 #[derive(Debug)]
@@ -107,6 +107,12 @@ fn make(spec: Spec, control: &mut Control) -> Result<i32, Refusal> {
         let kind = rustix::net::SocketType::DGRAM;
         let socket = rustix::net::socket(rustix::net::AddressFamily::INET, kind, None).at(Stage::Namespaces, "lo")?;
         sys::loopback_up(socket.as_fd()).at(Stage::Namespaces, "the loopback device")?;
+    }
+    if !spec.doors.is_empty() {
+        // Without a network of its own, which only a test wants, the doors would be the host's.
+        let doors = if flags & libc::CLONE_NEWNET != 0 { spec.doors.as_slice() } else { &[] };
+        let opened = door::open(doors).and_then(|opened| door::send(control.reader.get_ref(), &opened));
+        opened.at(Stage::Doors, "the way to the network")?;
     }
     sys::set_host_name("sprite").at(Stage::Namespaces, "the host name")?;
     match sys::fork().at(Stage::Namespaces, "the first process")? {

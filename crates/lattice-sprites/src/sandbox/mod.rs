@@ -6,6 +6,7 @@
 
 mod canary;
 mod confine;
+mod door;
 mod filter;
 mod freeze;
 mod handle;
@@ -17,7 +18,7 @@ mod sys;
 
 pub use handle::{Reports, Sandbox, SandboxError, Started};
 pub use launcher::main as launcher_main;
-pub use spec::{Bind, Layer, Limits, Order, Probe, Report, Spec, Stage, Tree};
+pub use spec::{Bind, Door, Layer, Limits, Order, Probe, Report, Spec, Stage, Transport, Tree};
 pub(crate) use sys::child_signals;
 
 /// The first argument of the program when it is started as a launcher.

@@ -127,7 +127,7 @@ pub(super) fn build(spec: &Spec, folders: &Folders) -> Result<(), Refusal> {
     attach(root.as_fd(), folders.root.as_fd()).at(Stage::Root, "the new root")?;
     rustix::process::fchdir(&root).at(Stage::Root, "the new root")?;
     system()?;
-    etc()?;
+    etc(spec)?;
     devices(spec)?;
     for folder in ["tmp", "run", "var", "home", "home/agent", "workspace"] {
         make(folder)?;
@@ -173,20 +173,22 @@ fn system() -> Result<(), Refusal> {
     Ok(())
 }
 
-fn etc() -> Result<(), Refusal> {
+fn etc(spec: &Spec) -> Result<(), Refusal> {
     make("etc")?;
     let people = format!(
         "root:x:0:0:root:/nonexistent:/usr/sbin/nologin\nagent:x:{INSIDE_ID}:{INSIDE_ID}:agent:/home/agent:/bin/bash\n\
          nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n"
     );
     let groups = format!("root:x:0:\nagent:x:{INSIDE_ID}:\nnogroup:x:65534:\n");
+    let mut hosts = "127.0.0.1 localhost\n::1 localhost\n".to_owned();
+    spec.names.iter().for_each(|(name, address)| hosts.push_str(&format!("{address} {name}\n")));
     let files = [
         ("etc/passwd", people.as_str()),
         ("etc/group", groups.as_str()),
-        ("etc/hosts", "127.0.0.1 localhost\n::1 localhost\n"),
-        ("etc/resolv.conf", ""),
+        ("etc/hosts", hosts.as_str()),
+        ("etc/resolv.conf", "nameserver 127.0.0.1\n"),
         ("etc/hostname", "sprite\n"),
-        ("etc/nsswitch.conf", "passwd: files\ngroup: files\nhosts: files\n"),
+        ("etc/nsswitch.conf", "passwd: files\ngroup: files\nhosts: files dns\n"),
     ];
     for (path, text) in files {
         let file = File::options().write(true).create_new(true).mode(0o644).open(path);

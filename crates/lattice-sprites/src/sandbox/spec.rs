@@ -1,5 +1,6 @@
 //! What a launcher is told, and what it tells.
 
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
@@ -23,6 +24,10 @@ pub struct Spec {
     /// Whose the sandbox is on the host; `None` for the user who starts it.
     pub host_id: Option<u32>,
     pub limits: Limits,
+    /// Where it listens on its own network; the listeners go to the supervisor.
+    pub doors: Vec<Door>,
+    /// Names with the addresses that they have inside.
+    pub names: Vec<(String, IpAddr)>,
     /// What must not be reachable.
     pub probe: Probe,
     /// Layers that are left out, to show that a test fails without them.
@@ -46,6 +51,19 @@ pub struct Bind {
     pub from: PathBuf,
     /// Absolute, inside.
     pub to: PathBuf,
+}
+
+/// A place on the sandbox's own network that the supervisor answers at.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub struct Door {
+    pub address: SocketAddr,
+    pub transport: Transport,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Transport {
+    Stream,
+    Packets,
 }
 
 /// What one sandbox may use at most.
@@ -136,6 +154,7 @@ pub enum Report {
 pub enum Stage {
     Order,
     Namespaces,
+    Doors,
     Ids,
     Folders,
     Root,

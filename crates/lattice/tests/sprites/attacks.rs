@@ -12,9 +12,9 @@ const fn attack(layers: &'static str, name: &'static str, script: &'static str) 
     Attack { name, layers, script }
 }
 
-/// Variables name what is planted on the host: PORT and ABSTRACT listen, SOCKET does by path; SECRET, KEY, BARE and
+/// Variables name what is planted on the host: PORT, PORT6, DNS and ABSTRACT listen, SOCKET does by path; SECRET, KEY, BARE and
 /// REPO are there; MEMORY and QUEUE are shared.
-pub(crate) const ATTACKS: [Attack; 72] = [
+pub(crate) const ATTACKS: [Attack; 76] = [
     attack("network", "loopback service of the host", "exec 3<>/dev/tcp/127.0.0.1/$PORT"),
     attack("network", "http request", r#"exec 3<>/dev/tcp/127.0.0.1/$PORT; printf 'GET / HTTP/1.0\r\n\r\n' >&3"#),
     attack(
@@ -27,6 +27,18 @@ pub(crate) const ATTACKS: [Attack; 72] = [
         "abstract socket of the host",
         r#"perl -MSocket -e 'socket(S,AF_UNIX,SOCK_STREAM,0); connect(S, pack("S",1)."\0$ENV{ABSTRACT}") or exit 1'"#,
     ),
+    attack("network", "loopback service by IPv6", "exec 3<>/dev/tcp/::1/$PORT6"),
+    attack(
+        "network",
+        "loopback service by IPv4 in IPv6",
+        r#"python3 -c "import socket; s=socket.socket(socket.AF_INET6); s.settimeout(2); s.connect(('::ffff:127.0.0.1', $PORT))""#,
+    ),
+    attack(
+        "network",
+        "resolver of the host",
+        r#"python3 -c "import socket; s=socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.settimeout(2); s.sendto(b'who', ('127.0.0.1', $DNS)); s.recv(9)""#,
+    ),
+    attack("network", "addresses of the host by IPv6", "test $(wc -l < /proc/net/if_inet6) -gt 1"),
     attack("network", "route to the outside", "test $(wc -l < /proc/net/route) -gt 1"),
     attack("root,landlock", "planted secret", "cat $SECRET || cat /host$SECRET"),
     attack(

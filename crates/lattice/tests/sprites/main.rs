@@ -7,6 +7,7 @@ mod attack;
 mod attacks;
 mod context;
 mod life;
+mod network;
 mod protocol;
 mod run;
 mod scale;

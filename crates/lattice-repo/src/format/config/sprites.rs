@@ -1,6 +1,6 @@
 //! The tables of the configuration file that are about sprites.
 
-use lattice_model::settings::{CredentialSource, Policy, SpriteSettings};
+use lattice_model::settings::{CredentialSource, KeySettings, NetworkHost, Policy, SpriteSettings};
 use toml_edit::Item;
 
 /// Applies an option if it is one about sprites; `None` if it is another.
@@ -68,6 +68,11 @@ fn agent(name: &str, item: &Item, settings: &mut SpriteSettings) -> Result<(), S
                 let pairs: Option<_> = table.iter().map(pair).collect();
                 agent.env = pairs.ok_or("`env` must be a table of texts")?;
             }
+            "network" => {
+                let hosts = super::words(item)?;
+                agent.network = hosts.iter().map(|host| NetworkHost::new(host)).collect::<Result<_, _>>()?;
+            }
+            "key" => agent.key = Some(agent_key(item, agent.key.take())?),
             _ => return Err(format!("an agent has no `{key}`")),
         }
     }
@@ -76,6 +81,32 @@ fn agent(name: &str, item: &Item, settings: &mut SpriteSettings) -> Result<(), S
     }
     settings.agents.insert(name.to_owned(), agent);
     Ok(())
+}
+
+/// Where a key is, where it goes and how; what is not said is as it was.
+fn agent_key(item: &Item, old: Option<KeySettings>) -> Result<KeySettings, String> {
+    const FORM: &str = "`key` must be like { env = \"NAME\", url = \"https://HOST\", header = \"x-api-key: {key}\" }";
+    let table = item.as_table_like().ok_or(FORM)?;
+    let (mut source, mut url, mut header) =
+        old.map_or((None, None, None), |old| (Some(old.source), Some(old.url), Some(old.header)));
+    for (key, item) in table.iter() {
+        match (key, item.as_str()) {
+            ("url", Some(text)) if text.starts_with("https://") || text.starts_with("http://") => {
+                url = Some(text.trim_end_matches('/').to_owned());
+            }
+            ("header", Some(text)) if text.contains("{key}") && text.contains(':') && !text.contains(['\r', '\n']) => {
+                header = Some(text.to_owned());
+            }
+            ("env", Some(name)) => source = Some(CredentialSource::Variable(name.to_owned())),
+            ("file", Some(path)) => source = Some(CredentialSource::File(path.to_owned())),
+            ("command", None) => source = Some(CredentialSource::Command(super::words(item)?)),
+            _ => return Err(FORM.to_owned()),
+        }
+    }
+    match (source, url, header) {
+        (Some(source), Some(url), Some(header)) => Ok(KeySettings { source, url, header }),
+        _ => Err(FORM.to_owned()),
+    }
 }
 
 fn policy(name: &str, item: &Item, settings: &mut SpriteSettings) -> Result<(), String> {

@@ -74,7 +74,9 @@ fn one_session(
     begin: Begin,
 ) -> Result<(Verdict, String), Failure> {
     let stop = Arc::new(AtomicBool::new(false));
-    let secrets = act::given_out(app, store, sprite)?;
+    let (network, keys) = super::network::network(app, sprite)?;
+    let mut secrets = act::given_out(app, store, sprite)?;
+    secrets.extend(keys);
     let answered = begin.answer.is_some();
     let limits = app.engine()?.settings().sprites.limits;
     let limits = Usage {
@@ -82,7 +84,8 @@ fn one_session(
         output_bytes: limits.output_mb << 20,
         time: std::time::Duration::from_secs(limits.minutes * 60),
     };
-    let job = Job { place, sprite, spec: begin.spec, answer: begin.answer, limits, secrets, seed: app.seed(), stop };
+    let (spec, answer, seed) = (begin.spec, begin.answer, app.seed());
+    let job = Job { place, sprite, spec, answer, limits, network, secrets, seed, stop };
     let (asks, asked) = std::sync::mpsc::channel();
     let ended = std::thread::scope(|scope| {
         // What needs no commits is done while the agent goes on, beside the thread that listens to it.

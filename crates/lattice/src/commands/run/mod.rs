@@ -2,6 +2,7 @@
 
 pub(crate) mod act;
 mod follow;
+mod network;
 mod prepare;
 mod task;
 
@@ -10,7 +11,7 @@ use std::path::Path;
 use clap::Args;
 use lattice_engine::Outcome;
 use lattice_model::name::BranchName;
-use lattice_model::settings::{AgentSettings, SpriteSettings};
+use lattice_model::settings::{AgentSettings, NetworkHost, SpriteSettings};
 use lattice_sprites::run::{LandError, RunError, SpritePlace, ask_for_checkpoint};
 use lattice_sprites::store::{NewSprite, Sprite, SpriteState, Store};
 use schemars::JsonSchema;
@@ -31,7 +32,7 @@ use task::{Task, Work};
 /// Run an agent in a sandbox and land its commits as a branch of the stack
 ///
 /// The agent is the command after `--`, or one by name. It sees a checkout of its own in /workspace, the system's programs, and
-/// nothing else: no network, no credentials, no other file of yours. Its branch is `sprite/<id>`.
+/// nothing else: no network but what --network names, no credentials, no other file of yours. Its branch is `sprite/<id>`.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
     /// `issue N`, `pr N`, or a text; the agent finds it in LATTICE_TASK and in .lattice/prompt.md
@@ -49,6 +50,9 @@ pub(crate) struct Arguments {
     /// An action that is carried out without asking, such as OPEN_PR
     #[arg(long, value_name = "ACTION", value_parser = action_name)]
     allow: Vec<String>,
+    /// Hosts that the agent may reach, such as api.example.com,*.example.org,localhost:8080; `none` for none
+    #[arg(long, value_name = "HOST,...", value_parser = reach)]
+    network: Option<Reach>,
     /// The agent by name: claude, codex, aider, opencode, gemini, shell, or one of your configuration
     #[arg(long, value_name = "NAME", conflicts_with = "command")]
     agent: Option<String>,
@@ -58,6 +62,13 @@ pub(crate) struct Arguments {
     /// The agent as a program and its arguments; `{prompt}` and `{prompt_file}` stand for what it is told
     #[arg(last = true, value_name = "CMD")]
     command: Vec<String>,
+}
+
+/// What a run may reach, as it was typed.
+#[derive(Debug, Clone)]
+enum Reach {
+    None,
+    Hosts(Vec<NetworkHost>),
 }
 
 /// Inside a sprite: freeze the files and print the id of the checkpoint
@@ -108,6 +119,7 @@ pub(crate) fn run(app: &App, arguments: &Arguments) -> Result<Reply, Failure> {
         None => format!("s{}", store.sprites()?.len() + 1),
     };
     let (agent, command) = agent(app, arguments)?;
+    network::check_key(app, &agent, &command)?;
     let work = task.work(app, &name, arguments.parent.as_ref())?;
     let limits = app.engine()?.settings().sprites.limits;
     let run = json!({
@@ -115,7 +127,8 @@ pub(crate) fn run(app: &App, arguments: &Arguments) -> Result<Reply, Failure> {
         "resume": command.resume,
         "mounts": command.mounts,
         "env": command.env,
-        "network": "none",
+        "network": network::recorded_hosts(&command),
+        "key": command.key.as_ref().map(|key| key.url.clone()),
         "sandbox": "strict",
         "limits": {
             "memory_mb": limits.memory_mb,
@@ -159,6 +172,16 @@ fn steps(store: &Store) -> Result<Vec<String>, Failure> {
 
 /// The agent's name and how it is started.
 fn agent(app: &App, arguments: &Arguments) -> Result<(String, AgentSettings), Failure> {
+    let (name, mut agent) = named_agent(app, arguments)?;
+    match &arguments.network {
+        None => {}
+        Some(Reach::None) => (agent.network, agent.key) = (Vec::new(), None),
+        Some(Reach::Hosts(hosts)) => agent.network.clone_from(hosts),
+    }
+    Ok((name, agent))
+}
+
+fn named_agent(app: &App, arguments: &Arguments) -> Result<(String, AgentSettings), Failure> {
     if let Some(program) = arguments.command.first() {
         let command = AgentSettings { command: arguments.command.clone(), ..AgentSettings::default() };
         return Ok((program.clone(), command));
@@ -261,6 +284,13 @@ fn sprite_name(text: &str) -> Result<String, String> {
         return Err("a name has up to 40 lower-case letters, digits and dashes".to_owned());
     }
     Ok(text.to_owned())
+}
+
+fn reach(text: &str) -> Result<Reach, String> {
+    match text {
+        "none" => Ok(Reach::None),
+        hosts => hosts.split(',').map(NetworkHost::new).collect::<Result<_, _>>().map(Reach::Hosts),
+    }
 }
 
 fn action_name(text: &str) -> Result<String, String> {

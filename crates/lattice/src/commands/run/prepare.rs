@@ -105,7 +105,8 @@ pub(crate) fn spec(app: &App, (place, sprite): (&SpritePlace, &Sprite), going: G
     ];
     spec.environment.extend(more.map(|(name, value)| (name.to_owned(), value.to_owned())));
     let own = recorded["env"].as_object().cloned().unwrap_or_default();
-    let own = own.into_iter().filter_map(|(name, value)| Some((name, value.as_str()?.to_owned())));
+    let own = own.into_iter().filter_map(|(name, value)| Some((name, with_key(value.as_str()?))));
+    spec.environment.extend(lattice_sprites::network::Network::environment());
     spec.environment.extend(own);
     if going == Going::First {
         after_steps(&mut spec, &recorded);
@@ -135,9 +136,15 @@ fn installation(app: &App, program: &str) -> Option<PathBuf> {
     Some(if is_bin { folder.parent()?.to_owned() } else { folder.to_owned() })
 }
 
+/// A text with where requests get the key, and what stands for it.
+fn with_key(text: &str) -> String {
+    text.replace("{base_url}", &lattice_sprites::network::Network::base_url())
+        .replace("{key}", lattice_sprites::network::PLACEHOLDER)
+}
+
 /// A word of the command with the task in its place.
 fn filled(word: &str, task: &str) -> String {
-    let word = word.replace("{prompt_file}", "/workspace/.lattice/prompt.md");
+    let word = with_key(word).replace("{prompt_file}", "/workspace/.lattice/prompt.md");
     word.replace("{context_dir}", "/workspace/.lattice/context")
         .replace("{task}", task)
         .replace("{prompt}", &prompt(task))

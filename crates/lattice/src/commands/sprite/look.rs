@@ -54,6 +54,14 @@ pub(super) fn show(app: &App, id: &str) -> Result<Reply, Failure> {
     Ok(Reply::new(document, text))
 }
 
+/// What a sprite may reach, if that is anything.
+fn reach(run: &Value) -> Option<String> {
+    let hosts = run["network"].as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned);
+    let key = run["key"].as_str().map(|url| format!("{url} with a key"));
+    let all: Vec<_> = hosts.chain(key).collect();
+    (!all.is_empty()).then(|| printable(&all.join(", ")))
+}
+
 fn show_text(document: &SpriteShowDocument) -> String {
     let sprite = &document.sprite;
     let optional = |value: &Option<String>| value.as_deref().map(printable);
@@ -64,6 +72,7 @@ fn show_text(document: &SpriteShowDocument) -> String {
         ("work item", Some(printable(&sprite.work_item_id))),
         ("branch", Some(format!("{} on {}", sprite.branch, sprite.parent))),
         ("agent", Some(printable(&sprite.agent))),
+        ("network", reach(&document.run)),
         ("phase", optional(&sprite.phase)),
         ("events", Some(sprite.events.to_string())),
         ("started", Some(sprite.started_at.clone())),
