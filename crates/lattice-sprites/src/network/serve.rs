@@ -172,7 +172,7 @@ impl House {
             let mut there = self.connect(&name, port).await?;
             stream.write_all(b"HTTP/1.1 200 Connection established\r\n\r\n").await?;
             there.write_all(&head.rest).await?;
-            return Ok(pass(stream, &mut there).await);
+            return pass(stream, &mut there).await;
         }
         let target = head.target.clone();
         let (encrypted, host, path) = parts_of_url(&target).ok_or_else(unreadable)?;
@@ -180,7 +180,7 @@ impl House {
         let mut there = self.connect(&name, port).await?;
         let path = if path.starts_with('/') { path.to_owned() } else { format!("/{path}") };
         there.write_all(&head.for_host(host, &path, None)).await?;
-        Ok(pass(stream, &mut there).await)
+        pass(stream, &mut there).await
     }
 
     /// Connects to a host that the agent may reach.
@@ -241,9 +241,10 @@ async fn connect_to(addresses: &[SocketAddr]) -> io::Result<TcpStream> {
     Err(last)
 }
 
-async fn pass(here: &mut TcpStream, there: &mut (impl AsyncRead + AsyncWrite + Unpin)) {
+async fn pass(here: &mut TcpStream, there: &mut (impl AsyncRead + AsyncWrite + Unpin)) -> Result<(), Answer> {
     // One that breaks off is seen by the other as an end.
     let _ = copy_bidirectional(here, there).await;
+    Ok(())
 }
 
 /// A request that gets the key on its way.
@@ -261,7 +262,7 @@ async fn keyed(stream: &mut TcpStream, key: &Key) -> Result<(), Answer> {
     let mut there = connect_to(&found).await?;
     if !encrypted {
         there.write_all(&sent).await?;
-        return Ok(pass(stream, &mut there).await);
+        return pass(stream, &mut there).await;
     }
     let name = match name.parse::<IpAddr>() {
         Ok(address) => ServerName::from(address),
@@ -269,7 +270,7 @@ async fn keyed(stream: &mut TcpStream, key: &Key) -> Result<(), Answer> {
     };
     let mut there = in_time(TlsConnector::from(Arc::new(trust()?)).connect(name, there)).await?;
     there.write_all(&sent).await?;
-    Ok(pass(stream, &mut there).await)
+    pass(stream, &mut there).await
 }
 
 /// Whom the system trusts.

@@ -2,6 +2,7 @@
 
 pub(crate) mod act;
 mod follow;
+mod install;
 mod network;
 mod prepare;
 mod task;

@@ -10,6 +10,7 @@ use lattice_sprites::sandbox::{Bind, Spec};
 use lattice_sprites::store::{Sprite, Store};
 use serde_json::{Value, json};
 
+use super::install;
 use crate::app::App;
 use crate::commands::context::delivery_failure;
 use crate::error::Failure;
@@ -86,13 +87,13 @@ pub(crate) fn spec(app: &App, (place, sprite): (&SpritePlace, &Sprite), going: G
     let settings = engine.settings().sprites;
     spec.limits.processes = settings.limits.processes;
     let mounts = words("mounts").into_iter().map(PathBuf::from);
-    let found = spec.command.first().and_then(|program| installation(app, program));
-    for folder in found.iter().cloned().chain(mounts) {
+    let installed = spec.command.first_mut().map(|program| install::find(app, program)).unwrap_or_default();
+    for folder in installed.iter().cloned().chain(mounts) {
         spec.binds.push(Bind { from: folder.clone(), to: folder });
     }
-    if let Some(folder) = found {
-        let path = spec.environment.iter_mut().find(|(name, _)| name == "PATH");
-        path.into_iter().for_each(|(_, path)| path.push_str(&format!(":{}/bin", folder.display())));
+    let path = spec.environment.iter_mut().find(|(name, _)| name == "PATH");
+    if let Some((_, path)) = path {
+        installed.iter().for_each(|folder| path.push_str(&format!(":{}/bin", folder.display())));
     }
     let checkout = engine.repository().work_dir.clone().unwrap_or_default();
     for layer in settings.layers.iter().filter(|layer| checkout.join(layer).is_dir()) {
@@ -123,17 +124,6 @@ fn after_steps(spec: &mut Spec, recorded: &Value) {
         let before = ["sh".to_owned(), "-c".to_owned(), script, "agent".to_owned()];
         spec.command.splice(0..0, before);
     }
-}
-
-/// Where a program is installed, if that is no folder that every sandbox sees.
-fn installation(app: &App, program: &str) -> Option<PathBuf> {
-    let found = app.which(Path::new(program)).canonicalize().ok()?;
-    if ["/usr", "/bin", "/sbin", "/lib"].iter().any(|known| found.starts_with(known)) {
-        return None;
-    }
-    let folder = found.parent()?;
-    let is_bin = folder.file_name().is_some_and(|name| name == "bin");
-    Some(if is_bin { folder.parent()?.to_owned() } else { folder.to_owned() })
 }
 
 /// A text with where requests get the key, and what stands for it.
