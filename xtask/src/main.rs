@@ -14,6 +14,7 @@ usage: cargo xtask <task>
   bench stack            measure against plain Git, write docs/benchmarks.md
   bench forge            measure against a slow GitHub, write docs/benchmarks-forge.md
   bench protocol         measure events and bundles, write docs/benchmarks-protocol.md
+  bench sprites          measure sandboxes and checkpoints, write docs/benchmarks-sprites.md
   fuzz SECONDS           run each fuzz target so long; needs a nightly compiler and cargo-fuzz
   fuzz stack [N [SEED]]  random commands and plain git against an oracle; 100,000 steps unless told
   kill [POINTS [SEED]]   kill commands at system calls; every call of every command unless told

@@ -45,11 +45,21 @@ fn cargo_install_nextest(root: &Path) -> Result<(), Failure> {
 }
 
 fn install_system_programs(root: &Path) {
-    let missing = missing_system_programs();
+    install_missing(root, &missing_system_programs());
+}
+
+/// Makes one program available that only a benchmark needs.
+pub(crate) fn install_one(root: &Path, program: &'static str, package: &'static str) {
+    if !has_system_program(program) {
+        install_missing(root, &[(program, package)]);
+    }
+}
+
+fn install_missing(root: &Path, missing: &[(&'static str, &'static str)]) {
     if missing.is_empty() {
         return;
     }
-    let names = names_of(&missing);
+    let names = names_of(missing);
     if !can_install() {
         eprintln!("not installed: {names} (needs root and apt-get)");
         return;

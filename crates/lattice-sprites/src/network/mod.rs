@@ -11,7 +11,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use lattice_model::settings::NetworkHost;
 
-use crate::sandbox::{Door, Transport};
+use crate::sandbox::{Door, Spec, Transport};
 pub(crate) use serve::{Refusals, serve};
 
 /// What one sprite may reach.
@@ -70,8 +70,19 @@ impl std::fmt::Debug for Key {
 }
 
 impl Network {
+    /// A sandbox that has these doors.
+    pub fn with_doors(&self, spec: &Spec) -> Spec {
+        let doors = self.doors().into_iter().map(|(door, _)| door).collect();
+        Spec { doors, names: self.names(), ..spec.clone() }
+    }
+
+    /// What is behind each of them.
+    pub(crate) fn behind(&self) -> impl Iterator<Item = Behind> {
+        self.doors().into_iter().map(|(_, behind)| behind)
+    }
+
     /// The doors of the sandbox, each with what is behind it.
-    pub(crate) fn doors(&self) -> Vec<(Door, Behind)> {
+    fn doors(&self) -> Vec<(Door, Behind)> {
         let door = |address, transport| Door { address, transport };
         let mut doors =
             vec![(door(PROXY, Transport::Stream), Behind::Proxy), (door(NAMES, Transport::Packets), Behind::Names)];
@@ -89,7 +100,7 @@ impl Network {
     }
 
     /// Names that have an address inside, for programs that know no proxy.
-    pub fn names(&self) -> Vec<(String, IpAddr)> {
+    fn names(&self) -> Vec<(String, IpAddr)> {
         let named = self.addresses().into_iter().filter(|(host, _)| host.own_address().is_none());
         named.filter_map(|(host, address)| Some((host.exact_name()?.to_owned(), address))).collect()
     }

@@ -116,11 +116,11 @@ pub fn supervise(job: &Job<'_>, store: &mut Store, watcher: &mut dyn Watcher) ->
         recorder.merger.rules.observe(Happening::Resumed);
     }
     let listener = listen(job.place)?;
-    let (doors, behind): (Vec<_>, Vec<_>) = job.network.doors().into_iter().unzip();
-    let spec = Spec { doors, names: job.network.names(), ..job.spec.clone() };
+    let spec = job.network.with_doors(&job.spec);
     let Started { sandbox, reports, stdout, stderr, doors } = Sandbox::start(&job.place.program, &spec)?;
     let refusals = Refusals::default();
-    let _serving = network::serve(doors.into_iter().zip(behind).collect(), &job.network.hosts, refusals.clone())?;
+    let _serving =
+        network::serve(doors.into_iter().zip(job.network.behind()).collect(), &job.network.hosts, refusals.clone())?;
     store.set_supervisor(key, &process_mark(std::process::id()).unwrap_or_default())?;
     let (sender, heard) = sync_channel(64);
     read_pipe(stdout, sender.clone(), Heard::Stdout, Some(Heard::StdoutEnded));

@@ -21,7 +21,8 @@ pub(super) fn find(app: &App, program: &mut String) -> Vec<PathBuf> {
     {
         *program = found.display().to_string();
     }
-    let mut folders: Vec<_> = own.into_iter().chain(interpreter.and_then(|path| folder(&path, home.as_deref()))).collect();
+    let mut folders: Vec<_> =
+        own.into_iter().chain(interpreter.and_then(|path| folder(&path, home.as_deref()))).collect();
     folders.dedup();
     folders
 }
@@ -40,7 +41,8 @@ fn folder(program: &Path, home: Option<&Path>) -> Option<PathBuf> {
     }
     let folder = program.parent()?;
     let Some(around) = folder.parent().filter(|_| folder.ends_with("bin")) else { return Some(folder.to_owned()) };
-    let is_shared = around.parent().is_none() || home.is_some_and(|home| around == home || around.parent() == Some(home));
+    let is_shared =
+        around.parent().is_none() || home.is_some_and(|home| around == home || around.parent() == Some(home));
     Some(if is_shared { folder.to_owned() } else { around.to_owned() })
 }
 
