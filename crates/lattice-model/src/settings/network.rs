@@ -1,7 +1,7 @@
 //! What an agent may reach of the network, as a person writes it.
 
+use core::net::{IpAddr, Ipv4Addr};
 use std::fmt;
-use std::net::{IpAddr, Ipv4Addr};
 
 use super::CredentialSource;
 

@@ -1,6 +1,6 @@
 //! Tests of hosts that agents may reach.
 
-use std::net::IpAddr;
+use core::net::IpAddr;
 
 use super::NetworkHost;
 
