@@ -7,7 +7,7 @@
 #![expect(clippy::disallowed_methods, reason = "a benchmark writes files and starts programs")]
 
 use std::fs::{self, File};
-use std::io::{Read as _, Write as _};
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
