@@ -1,6 +1,5 @@
 //! From a handle in an outline back to the lines that were left out.
 
-use crate::compress::outline::outline;
 use crate::compress::split::lines_of;
 use crate::index::blob_id;
 use crate::language::language_of;
@@ -47,8 +46,8 @@ pub fn expand(workspace: &Workspace, handle: &str) -> Result<Expanded, ExpandErr
     let range = match numbers(part) {
         Some((first, last)) => first.max(1) - 1..last,
         None => {
-            let found = language_of(&path_inside).and_then(|language| outline(language, &text));
-            let bodies = found.map(|found| found.bodies).unwrap_or_default();
+            let found = language_of(&path_inside).and_then(|language| workspace.outlines().of(language, &text));
+            let bodies = found.map(|found| found.bodies.clone()).unwrap_or_default();
             let whole = bodies.iter().find(|body| body.name == part);
             let last = || bodies.iter().find(|body| body.name.rsplit('.').next() == Some(part));
             let missing = || ExpandError::NoSuchName { path: path_inside.clone(), name: part.to_owned() };
@@ -71,7 +70,7 @@ fn numbers(part: &str) -> Option<(usize, usize)> {
 /// The content with this id: the file's own if it is the same, else what Git has kept.
 fn content(workspace: &Workspace, path: &str, blob: &str) -> Result<String, ExpandError> {
     if let Ok(file) = workspace.read(path, FILE_LIMIT)
-        && blob_id(file.text.as_bytes()).starts_with(blob)
+        && blob_id(file.text.as_bytes()).to_string().starts_with(blob)
     {
         return Ok(file.text);
     }

@@ -1,11 +1,10 @@
 //! Tokens of every file below a folder.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use lattice_repo::{publish_cache_file, read_own_file};
 
+use crate::parallel::parallel;
 use crate::text::{Decoded, decode};
 use crate::workspace::{Entry, FILE_LIMIT, Workspace, WorkspaceError};
 
@@ -21,33 +20,20 @@ pub fn measure(workspace: &Workspace, below: &str, threads: usize) -> Result<BTr
     let entries: Vec<&Entry> = workspace.entries()?.iter().filter(|entry| inside(&entry.path)).collect();
     let cache = workspace.cache_dir().map(|cache| cache.join(format!("tokens-1-{}", workspace.counter.name())));
     let known = cache.as_deref().map(read_counts).unwrap_or_default();
-    let next = AtomicUsize::new(0);
-    let counted: Mutex<Vec<(usize, Option<usize>)>> = Mutex::new(Vec::new());
-    std::thread::scope(|scope| {
-        for _ in 0..threads.max(1) {
-            scope.spawn(|| {
-                let mut own = Vec::new();
-                loop {
-                    let at = next.fetch_add(1, Ordering::Relaxed);
-                    let Some(entry) = entries.get(at) else { break };
-                    let cached = entry.blob.and_then(|blob| known.get(&blob.to_string()).copied());
-                    own.push((at, cached.unwrap_or_else(|| count(workspace, &entry.path))));
-                }
-                counted.lock().unwrap_or_else(std::sync::PoisonError::into_inner).extend(own);
-            });
-        }
+    let counted: Vec<Option<usize>> = parallel(threads, &entries, |entry| {
+        let cached = entry.blob.and_then(|blob| known.get(&blob.to_string()).copied());
+        cached.unwrap_or_else(|| count(workspace, &entry.path))
     });
-    let counted = counted.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
-    let fresh =
-        counted.iter().any(|(at, _)| entries[*at].blob.is_some_and(|blob| !known.contains_key(&blob.to_string())));
+    let is_fresh = |entry: &&Entry| entry.blob.is_some_and(|blob| !known.contains_key(&blob.to_string()));
+    let fresh = entries.iter().any(is_fresh);
     if let Some(cache) = cache.filter(|_| fresh) {
         let mut all: BTreeMap<String, Option<usize>> = known.into_iter().collect();
-        let new = counted.iter().filter_map(|(at, tokens)| Some((entries[*at].blob?.to_string(), *tokens)));
+        let new = entries.iter().zip(&counted).filter_map(|(entry, tokens)| Some((entry.blob?.to_string(), *tokens)));
         all.extend(new);
         // A cache that cannot be written only costs time.
         let _ = publish_cache_file(&cache, written(&all).as_bytes());
     }
-    Ok(counted.into_iter().filter_map(|(at, tokens)| Some((entries[at].path.clone(), tokens?))).collect())
+    Ok(entries.iter().zip(counted).filter_map(|(entry, tokens)| Some((entry.path.clone(), tokens?))).collect())
 }
 
 fn count(workspace: &Workspace, path: &str) -> Option<usize> {

@@ -35,14 +35,25 @@ pub fn bare(envelope: &TaskEnvelope) -> String {
 pub fn block(chunk: &ContextChunk) -> String {
     match chunk.chunk_type {
         ChunkType::Structure => format!("\n## Project Structure\n{}\n", chunk.content.trim_end()),
-        ChunkType::File => {
-            let fence = fence(&chunk.content);
-            let language = chunk.language().unwrap_or_default();
-            let end = if chunk.content.is_empty() || chunk.content.ends_with('\n') { "" } else { "\n" };
-            format!("\n## {}\n{fence}{language}\n{}{end}{fence}\n", shown(&chunk.source), chunk.content)
-        }
+        ChunkType::File => fenced(chunk, &chunk.content),
         ChunkType::Dependency | ChunkType::History | ChunkType::Other(_) => format!("{}\n", chunk.content.trim_end()),
     }
+}
+
+/// What is around the content of a chunk, with a fence that holds all of it.
+pub(crate) fn surroundings(chunk: &ContextChunk) -> String {
+    match chunk.chunk_type {
+        ChunkType::File => fenced(chunk, ""),
+        ChunkType::Structure => "\n## Project Structure\n\n".to_owned(),
+        ChunkType::Dependency | ChunkType::History | ChunkType::Other(_) => "\n".to_owned(),
+    }
+}
+
+fn fenced(chunk: &ContextChunk, content: &str) -> String {
+    let fence = fence(&chunk.content);
+    let language = chunk.language().unwrap_or_default();
+    let end = if content.is_empty() || content.ends_with('\n') { "" } else { "\n" };
+    format!("\n## {}\n{fence}{language}\n{content}{end}{fence}\n", shown(&chunk.source))
 }
 
 /// The heading that chunks of one type share; files and the structure have their own.

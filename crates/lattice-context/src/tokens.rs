@@ -19,6 +19,11 @@ pub trait TokenCounter: Send + Sync {
         self.count(text) as u64
     }
 
+    /// The units of any text with so many tokens, if one says the other: such a text need not be counted again.
+    fn known_units(&self, _tokens: usize) -> Option<u64> {
+        None
+    }
+
     /// The most units that are still `tokens` tokens.
     fn most_units(&self, tokens: usize) -> u64 {
         tokens as u64
@@ -73,6 +78,13 @@ impl TokenCounter for Tokenizer {
         match self {
             Self::Estimate => text.chars().count() as u64,
             Self::O200k | Self::Cl100k => self.count(text) as u64,
+        }
+    }
+
+    fn known_units(&self, tokens: usize) -> Option<u64> {
+        match self {
+            Self::Estimate => None,
+            Self::O200k | Self::Cl100k => Some(tokens as u64),
         }
     }
 

@@ -1,17 +1,21 @@
 //! The folder that context comes from: which files there are, and reading them without ever leaving it.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Component, Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use lattice_model::id::Oid;
 use lattice_model::time::Timestamp;
 use lattice_repo::{Beginning, GitError, GitProgram, Reader, file_beginning};
 
+use crate::compress::outlines::Outlines;
+use crate::index::segment::checksum;
+use crate::listing::{self, Listing, Sources};
+use crate::retrieve::terms::hash;
 use crate::text::{Decoded, decode};
 use crate::tokens::TokenCounter;
 
@@ -19,14 +23,22 @@ use crate::tokens::TokenCounter;
 pub const FILE_LIMIT: u64 = 8 << 20;
 
 /// Gatherers and builders work in one of these.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct Workspace {
     root: PathBuf,
     reader: Option<Reader>,
     cache: Option<PathBuf>,
     /// Listed once: everything that one run decides is about the same files.
-    listing: OnceLock<Vec<Entry>>,
+    listing: OnceLock<Listed>,
+    outlines: Arc<Outlines>,
     pub counter: Arc<dyn TokenCounter>,
+}
+
+/// The files, and what is to be kept of the list.
+#[derive(Debug)]
+struct Listed {
+    entries: Vec<Entry>,
+    note: Mutex<Option<Listing>>,
 }
 
 /// A file that may become context.
@@ -34,7 +46,7 @@ pub struct Workspace {
 pub struct Entry {
     /// Relative to the root, with `/`; bytes that are no text are written as Git writes them.
     pub path: String,
-    /// Known if the file is unchanged since it was staged.
+    /// Known if the file is unchanged since it was staged, or since it was last read.
     pub blob: Option<Oid>,
 }
 
@@ -95,18 +107,23 @@ impl Workspace {
             Ok(reader) => {
                 let root = reader.paths().work_dir.clone().ok_or(WorkspaceError::Bare)?;
                 let cache = Some(reader.cache_dir());
-                Ok(Self { root, reader: Some(reader), cache, listing: OnceLock::new(), counter })
+                Ok(Self::new(root, Some(reader), cache, counter))
             }
             Err(GitError::NotARepository(_) | GitError::NotInstalled(_)) => {
                 let failed = |source| WorkspaceError::Folder { path: directory.to_owned(), source };
                 let root = std::fs::canonicalize(directory).map_err(failed)?;
                 let name = root.as_os_str().as_bytes();
-                let own = format!("{:016x}", super::retrieve::terms::hash(&String::from_utf8_lossy(name)));
+                let own = format!("{:016x}", hash(&String::from_utf8_lossy(name)));
                 let cache = user_cache.map(|cache| cache.join("lattice").join("context").join(own));
-                Ok(Self { root, reader: None, cache, listing: OnceLock::new(), counter })
+                Ok(Self::new(root, None, cache, counter))
             }
             Err(error) => Err(error.into()),
         }
+    }
+
+    fn new(root: PathBuf, reader: Option<Reader>, cache: Option<PathBuf>, counter: Arc<dyn TokenCounter>) -> Self {
+        let outlines = Arc::new(Outlines::in_folder(cache.as_deref()));
+        Self { root, reader, cache, listing: OnceLock::new(), outlines, counter }
     }
 
     pub fn root(&self) -> &Path {
@@ -126,37 +143,94 @@ impl Workspace {
     #[must_use]
     pub fn without_cache(mut self) -> Self {
         self.cache = None;
+        self.outlines = Arc::default();
         self
+    }
+
+    /// The outlines of texts of this folder.
+    pub fn outlines(&self) -> &Outlines {
+        &self.outlines
     }
 
     /// All files that Git does not ignore, sorted by path.
     pub fn entries(&self) -> Result<&[Entry], WorkspaceError> {
         if let Some(listed) = self.listing.get() {
-            return Ok(listed);
+            return Ok(&listed.entries);
         }
-        let entries = match &self.reader {
-            Some(reader) => {
-                let files = reader.files()?.into_iter();
-                files.map(|file| Entry { path: shown_path(&file.path), blob: file.blob }).collect()
-            }
-            None => self.walk(),
-        };
-        Ok(self.listing.get_or_init(|| entries))
+        let listed = self.list()?;
+        Ok(&self.listing.get_or_init(|| listed).entries)
     }
 
-    fn walk(&self) -> Vec<Entry> {
-        let mut builder = ignore::WalkBuilder::new(&self.root);
-        builder.hidden(false).require_git(false).git_global(false).parents(false).follow_links(false);
-        builder.filter_entry(|entry| entry.file_name() != ".git");
-        let mut entries = BTreeMap::new();
-        for found in builder.build().flatten() {
-            if found.file_type().is_some_and(|kind| kind.is_file())
-                && let Ok(path) = found.path().strip_prefix(&self.root)
-            {
-                entries.insert(path.as_os_str().as_bytes().to_vec(), ());
-            }
+    /// Leaves the list of files for the next run, with what is known about their contents now.
+    pub(crate) fn keep_listing(&self, blobs: &[(String, Oid)]) {
+        let listed = self.listing.get().and_then(|listed| listed.note.lock().ok()?.take());
+        if let (Some(listing), Some(path)) = (listed, self.listing_path()) {
+            listing.keep(&path, blobs);
         }
-        entries.into_keys().map(|path| Entry { path: shown_path(&path), blob: None }).collect()
+    }
+
+    fn list(&self) -> Result<Listed, WorkspaceError> {
+        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        let sources = Sources { root: &self.root, key: self.listing_key(), threads };
+        let path = self.listing_path();
+        if let Some((note, entries)) = path.as_deref().and_then(|path| sources.kept(path)) {
+            return Ok(Listed { entries, note: Mutex::new(Some(note)) });
+        }
+        // The clock is read before any file is looked at.
+        let young = self.cache.as_deref().and_then(listing::youth);
+        let (entries, note) = match &self.reader {
+            Some(reader) => {
+                let files = reader.files()?.into_iter();
+                let entries: Vec<Entry> =
+                    files.map(|file| Entry { path: shown_path(&file.path), blob: file.blob }).collect();
+                let not_ignored = |folders: &[Vec<u8>]| {
+                    let ignored = reader.ignored_folders(folders).ok()?;
+                    Some(folders.iter().filter(|folder| !ignored.contains(folder)).cloned().collect())
+                };
+                let note = young.and_then(|young| {
+                    sources.note(young, reader.listing_inputs().ok()??, &entries, not_ignored)
+                });
+                (entries, note)
+            }
+            None => {
+                let (entries, folders) = self.walk();
+                let visited = |wanted: &[Vec<u8>]| {
+                    Some(wanted.iter().filter(|folder| folders.contains(*folder)).cloned().collect())
+                };
+                let note = young.and_then(|young| sources.note(young, Vec::new(), &entries, visited));
+                (entries, note)
+            }
+        };
+        Ok(Listed { entries, note: Mutex::new(note) })
+    }
+
+    /// Where the list of this folder's files is kept: one per worktree.
+    fn listing_path(&self) -> Option<PathBuf> {
+        let own = hash(&String::from_utf8_lossy(self.root.as_os_str().as_bytes()));
+        Some(self.cache.as_ref()?.join(format!("listing-1-{own:016x}")))
+    }
+
+    fn listing_key(&self) -> u64 {
+        let variables = self.reader.as_ref().map(Reader::configuration_variables).unwrap_or_default();
+        checksum(&[self.root.as_os_str().as_bytes(), &[0], &variables].concat())
+    }
+
+    /// Files and folders that no ignore file excludes.
+    fn walk(&self) -> (Vec<Entry>, BTreeSet<Vec<u8>>) {
+        let mut builder = ignore::WalkBuilder::new(&self.root);
+        builder.hidden(false).ignore(false).require_git(false).git_global(false).parents(false).follow_links(false);
+        builder.filter_entry(|entry| entry.file_name() != ".git");
+        let (mut files, mut folders) = (BTreeSet::new(), BTreeSet::new());
+        for found in builder.build().flatten() {
+            let Ok(path) = found.path().strip_prefix(&self.root) else { continue };
+            let path = path.as_os_str().as_bytes().to_vec();
+            match found.file_type() {
+                Some(kind) if kind.is_file() => files.insert(path),
+                Some(kind) if kind.is_dir() => folders.insert(path),
+                Some(_) | None => false,
+            };
+        }
+        (files.iter().map(|path| Entry { path: shown_path(path), blob: None }).collect(), folders)
     }
 
     /// A path from outside, such as one in a request, as a path of this folder.
@@ -270,7 +344,7 @@ fn shown_path(bytes: &[u8]) -> String {
 }
 
 /// The bytes of a path that `shown_path` made.
-fn real_path(shown: &str) -> Vec<u8> {
+pub(crate) fn real_path(shown: &str) -> Vec<u8> {
     let Some(quoted) = shown.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')) else {
         return std::ffi::OsString::from(shown).into_vec();
     };

@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use lattice_model::id::Oid;
@@ -51,6 +52,23 @@ impl Reader {
     /// All files of the working tree that Git does not ignore, sorted by path.
     pub fn files(&self) -> Result<Vec<WorkFile>, GitError> {
         self.git.work_files()
+    }
+
+    /// Files besides the working tree that decide what `files` answers; `None` if no files tell.
+    pub fn listing_inputs(&self) -> Result<Option<Vec<PathBuf>>, GitError> {
+        self.git.listing_inputs(&self.paths.git_dir, &self.paths.common_dir)
+    }
+
+    /// Those of these folders that Git ignores with all that is in them.
+    pub fn ignored_folders(&self, folders: &[Vec<u8>]) -> Result<Vec<Vec<u8>>, GitError> {
+        self.git.ignored_folders(folders)
+    }
+
+    /// What of the environment decides which configuration Git reads.
+    pub fn configuration_variables(&self) -> Vec<u8> {
+        let names = ["HOME", "XDG_CONFIG_HOME", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM"];
+        let values = names.map(|name| self.git.variable(name).map_or(Vec::new(), |value| value.as_bytes().to_vec()));
+        values.join(&0)
     }
 
     /// The branch that HEAD is on; `None` if it is detached.

@@ -2,6 +2,8 @@
 
 pub mod fill;
 pub mod outline;
+pub mod outlines;
+mod sheet;
 pub mod split;
 
 use serde_json::{Value, json};
@@ -9,24 +11,30 @@ use serde_json::{Value, json};
 use crate::chunk::{CompressedContext, ContextChunk, Decision, Fidelity, ScoredChunk, Verdict};
 use crate::language::language_named;
 use crate::tokens::TokenCounter;
-use fill::{Fill, Pricing};
+use fill::{Fill, Means, Pricing};
 use outline::{Elision, Rendered};
+use outlines::Outlines;
 
 /// Sorts by score and includes what fits; code that does not fit is truncated by its structure; the rest is skipped.
 ///
 /// Room is given to critical chunks first. The result never has more tokens than the budget.
 pub fn compress(chunks: Vec<ScoredChunk>, budget: usize, counter: &dyn TokenCounter) -> CompressedContext {
-    let mut fill = Fill::new(chunks, counter, Pricing::Content, counter.most_units(budget));
+    let means = Means { counter, outlines: &Outlines::default(), threads: 1 };
+    let mut fill = Fill::new(chunks, means, Pricing::Content, counter.most_units(budget));
     fill.first_pass();
     fill.finish(budget)
 }
 
 /// A chunk without the bodies of its code; none if that would save nothing.
 pub fn truncate(chunk: &ContextChunk, counter: &dyn TokenCounter) -> Option<ContextChunk> {
+    truncated(chunk, Means { counter, outlines: &Outlines::default(), threads: 1 })
+}
+
+fn truncated(chunk: &ContextChunk, means: Means<'_>) -> Option<ContextChunk> {
     let language = language_named(chunk.language()?)?;
-    let structure = outline::outline(language, &chunk.content)?;
+    let structure = means.outlines.of(language, &chunk.content)?;
     let rendered = outline::without_bodies(language, &chunk.content, &structure, |_| false);
-    let shown = abridged(chunk, rendered, Fidelity::Outline, counter);
+    let shown = abridged(chunk, rendered, Fidelity::Outline, means.counter);
     (shown.tokens < chunk.tokens).then_some(shown)
 }
 
@@ -38,12 +46,11 @@ fn abridged(chunk: &ContextChunk, rendered: Rendered, fidelity: Fidelity, counte
     let lines = chunk.content.lines().count();
     let handle = handle_base(chunk);
     let note = note(&rendered.elisions, cut, lines, handle.as_deref());
-    let comment = chunk.language().and_then(language_named).map_or(note.clone(), |language| language.comment(&note));
     let mut content = rendered.content;
     if !content.is_empty() && !content.ends_with('\n') {
         content.push('\n');
     }
-    content.push_str(&comment);
+    content.push_str(&commented(chunk, note));
     content.push('\n');
     let elision = |elision: &Elision| {
         let (first, last) = (elision.first + offset, elision.last + offset);
@@ -61,12 +68,30 @@ fn abridged(chunk: &ContextChunk, rendered: Rendered, fidelity: Fidelity, counte
     shown
 }
 
+/// The longest note that a chunk with so many bodies can get, with the line breaks around it.
+fn longest_note(chunk: &ContextChunk, bodies: usize) -> String {
+    let lines = chunk.content.lines().count();
+    let what = format!("{} bodies", 4 * bodies + 1);
+    format!("\n{}\n", commented(chunk, said(&what, lines, lines, handle_base(chunk).as_deref())))
+}
+
+fn commented(chunk: &ContextChunk, note: String) -> String {
+    match chunk.language().and_then(language_named) {
+        Some(language) => language.comment(&note),
+        None => note,
+    }
+}
+
 fn note(elisions: &[Elision], cut: usize, lines: usize, handle: Option<&str>) -> String {
     let bodies = elisions.iter().filter(|elision| !elision.name.is_empty()).count();
     let what = match (bodies, elisions.len()) {
         (0, gaps) => format!("{gaps} parts"),
         (bodies, _) => format!("{bodies} bodies"),
     };
+    said(&what, cut, lines, handle)
+}
+
+fn said(what: &str, cut: usize, lines: usize, handle: Option<&str>) -> String {
     match handle {
         Some(handle) => {
             format!(

@@ -36,11 +36,11 @@ pub struct Body {
     pub cut: Range<usize>,
     /// First and last lines of what it is in.
     pub frames: Vec<Range<usize>>,
-    marker: Marker,
+    pub(super) marker: Marker,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Marker {
+pub(super) enum Marker {
     Comment,
     /// Python needs something in the place of a body.
     Ellipsis,
@@ -91,7 +91,8 @@ pub fn without_bodies(language: &Language, text: &str, outline: &Outline, keep: 
             continue;
         }
         content.extend(lines[at..body.cut.start].iter().copied());
-        content.push_str(&body.marker_line(language, &lines));
+        let indent = lines.get(body.cut.start).map(|line| indent_of(line)).unwrap_or_default();
+        content.push_str(&body.marker(language, indent));
         elisions.push(Elision { name: body.name.clone(), first: body.cut.start + 1, last: body.cut.end });
         at = body.cut.end;
     }
@@ -109,9 +110,7 @@ pub fn only_lines(language: Option<&Language>, text: &str, wanted: &[Range<usize
             return;
         }
         let indent = lines.get(to).or(lines.get(from)).map(|line| indent_of(line)).unwrap_or_default();
-        let said = lines_said(to - from);
-        let marker = language.map_or(format!("... ({said})"), |language| language.comment(&format!("... ({said})")));
-        content.push_str(&format!("{indent}{marker}\n"));
+        content.push_str(&gap_line(language, indent, to - from));
         elisions.push(Elision { name: String::new(), first: from + 1, last: to });
     };
     let mut at = 0;
@@ -144,8 +143,8 @@ pub fn merged(ranges: &[Range<usize>], lines: usize) -> Vec<Range<usize>> {
 }
 
 impl Body {
-    fn marker_line(&self, language: &Language, lines: &[&str]) -> String {
-        let indent = lines.get(self.cut.start).map(|line| indent_of(line)).unwrap_or_default();
+    /// The line that stands in the place of the body.
+    pub(super) fn marker(&self, language: &Language, indent: &str) -> String {
         let comment = language.comment(&format!("... ({})", lines_said(self.cut.len())));
         match self.marker {
             Marker::Comment => format!("{indent}{comment}\n"),
@@ -154,11 +153,17 @@ impl Body {
     }
 }
 
+/// The line that stands in the place of lines that are not shown.
+pub(super) fn gap_line(language: Option<&Language>, indent: &str, lines: usize) -> String {
+    let said = format!("... ({})", lines_said(lines));
+    format!("{indent}{}\n", language.map_or(said.clone(), |language| language.comment(&said)))
+}
+
 fn lines_said(count: usize) -> String {
     format!("{count} lines")
 }
 
-fn indent_of(line: &str) -> &str {
+pub(super) fn indent_of(line: &str) -> &str {
     &line[..line.len() - line.trim_start_matches([' ', '\t']).len()]
 }
 

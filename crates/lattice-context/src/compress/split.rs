@@ -2,19 +2,17 @@
 
 use std::ops::Range;
 
-use super::outline::outline;
-use crate::language::Language;
+use super::outline::Outline;
 
 /// The lines of each part, counted from 0. The parts follow each other and cover the file.
-pub fn split(language: Option<&Language>, text: &str, most_lines: usize) -> Vec<Range<usize>> {
+pub fn split(outline: Option<&Outline>, text: &str, most_lines: usize) -> Vec<Range<usize>> {
     let lines = text.lines().count();
     if lines <= most_lines {
         return std::iter::once(0..lines).collect();
     }
-    let (items, members) = match language.and_then(|language| outline(language, text)) {
-        Some(outline) => (outline.items, outline.members),
-        None => (paragraphs(text), Vec::new()),
-    };
+    let paragraphs = || (paragraphs(text), Vec::new());
+    let (items, members) =
+        outline.map_or_else(paragraphs, |outline| (outline.items.clone(), outline.members.clone()));
     let mut parts = Vec::new();
     for item in grouped(0..lines, &items, most_lines) {
         match item.len() > most_lines {

@@ -107,7 +107,7 @@ pub fn file_chunk(workspace: &Workspace, path: &str, priority: ContextPriority) 
     let mut metadata = facts(language.map(|language| language.name), &file.modified);
     metadata.insert("path".to_owned(), json!(path));
     metadata.insert("lines".to_owned(), json!(file.lines));
-    metadata.insert("blob".to_owned(), json!(blob_id(file.text.as_bytes())));
+    metadata.insert("blob".to_owned(), json!(blob_id(file.text.as_bytes()).to_string()));
     if file.cut == Cut::Beginning {
         metadata.insert("truncated".to_owned(), json!(true));
     }
@@ -130,7 +130,8 @@ pub fn part_chunks(workspace: &Workspace, chunk: ContextChunk, most_tokens: usiz
     let lines = chunk.content.lines().count();
     let most_lines = (lines * most_tokens / chunk.tokens / 2).max(20);
     let language = chunk.language().and_then(language_named);
-    let ranges = split(language, &chunk.content, most_lines);
+    let outline = language.and_then(|language| workspace.outlines().of(language, &chunk.content));
+    let ranges = split(outline.as_deref(), &chunk.content, most_lines);
     if ranges.len() < 2 {
         return vec![chunk];
     }

@@ -8,13 +8,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use lattice_model::id::Oid;
 use lattice_repo::publish_cache_file;
 use sha1::{Digest, Sha1};
 
 use crate::language::language_of;
 use crate::retrieve::terms::{TermHash, hash};
 use crate::text::{Decoded, decode};
-use crate::workspace::{Entry, Workspace};
+use crate::workspace::{Entry, Skip, Workspace};
 use scan::{FIELDS, Scanned};
 use segment::{BlobKey, DocFacts, Record, Segment, SegmentBuilder};
 
@@ -35,6 +36,8 @@ const MOST_SEGMENTS: usize = 8;
 pub struct Index {
     pub files: Vec<IndexedFile>,
     segments: Vec<Segment>,
+    /// The files that each description is of.
+    described: HashMap<(u32, u32), Vec<u32>>,
     /// What could not be read.
     pub warnings: Vec<String>,
     /// How many contents were read for this.
@@ -63,10 +66,10 @@ impl Index {
         let mut known = places(&segments);
         let mut warnings = Vec::new();
         let keys: Vec<Option<BlobKey>> =
-            entries.iter().map(|entry| entry.blob.map(|blob| key_of(&blob.to_string(), &entry.path))).collect();
+            entries.iter().map(|entry| entry.blob.map(|blob| key_of(&blob, &entry.path))).collect();
         let missing: Vec<usize> =
             (0..entries.len()).filter(|at| keys[*at].is_none_or(|key| !known.contains_key(&key))).collect();
-        let work = Work { workspace, entries: &entries, keys: &keys, missing: &missing, known: &known };
+        let work = Work { workspace, entries: &entries, missing: &missing, known: &known };
         let done = work.run(threads);
         let scanned = done.scanned;
         for bytes in done.segments {
@@ -75,33 +78,37 @@ impl Index {
                 Err(error) => warnings.push(format!("the index could not be written: {error}")),
             }
         }
-        known = places(&segments);
+        if scanned > 0 {
+            known = places(&segments);
+        }
+        let new = done.keys.iter().filter_map(|(at, (_, blob))| Some((entries[*at].path.clone(), (*blob)?)));
+        workspace.keep_listing(&new.collect::<Vec<_>>());
         let files = entries.into_iter().enumerate().map(|(at, entry)| {
-            let key = keys[at].or(done.keys.get(&at).copied());
+            let key = keys[at].or(done.keys.get(&at).map(|(key, _)| *key));
             IndexedFile { path: entry.path, place: key.and_then(|key| known.get(&key).copied()) }
         });
         let files: Vec<_> = files.collect();
         if let Some(folder) = folder.as_deref().filter(|_| segments.len() > MOST_SEGMENTS) {
             merge(folder, &segments, &files);
         }
-        Self { files, segments, warnings, scanned }
+        let mut described: HashMap<(u32, u32), Vec<u32>> = HashMap::with_capacity(files.len());
+        for (number, file) in (0..).zip(&files) {
+            if let Some(place) = file.place {
+                described.entry(place).or_default().push(number);
+            }
+        }
+        Self { files, segments, described, warnings, scanned }
     }
 
     /// Where each of these terms occurs, by file.
     pub fn occurrences(&self, terms: &[TermHash]) -> Vec<Vec<Occurrence>> {
-        let mut files_of: HashMap<(u32, u32), Vec<u32>> = HashMap::new();
-        for (number, file) in self.files.iter().enumerate() {
-            if let Some(place) = file.place {
-                files_of.entry(place).or_default().push(u32::try_from(number).unwrap_or(u32::MAX));
-            }
-        }
         let of_term = |term: &TermHash| {
             let mut found = Vec::new();
             for (number, segment) in self.segments.iter().enumerate() {
                 let number = u32::try_from(number).unwrap_or(u32::MAX);
                 // A list that is damaged is as good as empty; the next run writes it again.
                 for posting in segment.postings(*term).unwrap_or_default() {
-                    let files = files_of.get(&(number, posting.doc)).into_iter().flatten();
+                    let files = self.described.get(&(number, posting.doc)).into_iter().flatten();
                     found.extend(files.map(|file| Occurrence { file: *file, counts: posting.counts }));
                 }
             }
@@ -122,20 +129,17 @@ impl Index {
     }
 }
 
-/// The key of a content whose id is not known yet: that of the blob it would be.
-pub fn blob_id(content: &[u8]) -> String {
-    let mut digest = Sha1::new();
-    digest.update(format!("blob {}\0", content.len()));
-    digest.update(content);
-    digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+/// The id of a content that Git was not asked about: that of the blob it would be.
+pub fn blob_id(content: &[u8]) -> Oid {
+    let header = format!("blob {}\0", content.len());
+    let digest = Sha1::new().chain_update(header).chain_update(content).finalize();
+    Oid::from_bytes(&digest).expect("bug: a digest of SHA-1 has twenty bytes")
 }
 
 /// The same content is other terms in another language.
-fn key_of(hex: &str, path: &str) -> BlobKey {
+fn key_of(blob: &Oid, path: &str) -> BlobKey {
     let mut key = [0; 16];
-    for (at, byte) in key.iter_mut().enumerate() {
-        *byte = hex.get(at * 2..at * 2 + 2).and_then(|pair| u8::from_str_radix(pair, 16).ok()).unwrap_or(0);
-    }
+    key.copy_from_slice(&blob.as_bytes()[..16]);
     let language = hash(language_of(path).map_or("", |language| language.name)).to_le_bytes();
     key.iter_mut().zip(language).for_each(|(byte, language)| *byte ^= language);
     key
@@ -207,7 +211,6 @@ fn merge(folder: &Path, segments: &[Segment], files: &[IndexedFile]) {
 struct Work<'a> {
     workspace: &'a Workspace,
     entries: &'a [Entry],
-    keys: &'a [Option<BlobKey>],
     missing: &'a [usize],
     known: &'a HashMap<BlobKey, (u32, u32)>,
 }
@@ -215,8 +218,8 @@ struct Work<'a> {
 #[derive(Default)]
 struct Done {
     segments: Vec<Vec<u8>>,
-    /// Keys of files whose blob Git did not know.
-    keys: HashMap<usize, BlobKey>,
+    /// Keys of files whose blob was not known, with the blob where all of the file was read.
+    keys: HashMap<usize, (BlobKey, Option<Oid>)>,
     scanned: usize,
 }
 
@@ -242,8 +245,8 @@ impl Work<'_> {
         loop {
             let at = next.fetch_add(1, Ordering::Relaxed);
             let Some(file) = self.missing.get(at) else { break };
-            let Some((key, content)) = self.scan(*file) else { continue };
-            keys.insert(*file, key);
+            let (key, blob, content) = self.scan(*file);
+            keys.insert(*file, (key, blob));
             if let Some(content) = content {
                 scanned += 1;
                 builder.add(key, &content);
@@ -261,23 +264,27 @@ impl Work<'_> {
         done.scanned += scanned;
     }
 
-    /// The key of a file and, if it is not known yet, its content in terms.
-    fn scan(&self, file: usize) -> Option<(BlobKey, Option<Scanned>)> {
+    /// The key and blob of a file and, if it is not known yet, its content in terms.
+    fn scan(&self, file: usize) -> (BlobKey, Option<Oid>, Option<Scanned>) {
         let entry = &self.entries[file];
-        let read = self.workspace.read_bytes(&entry.path, INDEX_LIMIT);
-        let bytes = match read {
-            Ok((beginning, _)) if beginning.total_bytes <= INDEX_LIMIT => beginning.bytes,
+        let size = self.workspace.open_file(&entry.path).and_then(|file| file.metadata().map_err(|_| Skip::Missing));
+        let is_small = size.is_ok_and(|found| found.len() <= INDEX_LIMIT);
+        let read = is_small.then(|| self.workspace.read_bytes(&entry.path, INDEX_LIMIT));
+        let (bytes, is_whole) = match read {
+            Some(Ok((beginning, _))) if beginning.total_bytes <= INDEX_LIMIT => (beginning.bytes, true),
             // Something has to be kept of every blob, or it would be read again each time.
-            Ok(_) | Err(_) => Vec::new(),
+            Some(_) | None => (Vec::new(), false),
         };
-        let key = self.keys[file].unwrap_or_else(|| key_of(&blob_id(&bytes), &entry.path));
-        if self.keys[file].is_none() && self.known.contains_key(&key) {
-            return Some((key, None));
+        let own = entry.blob.unwrap_or_else(|| blob_id(&bytes));
+        let key = key_of(&own, &entry.path);
+        let blob = (is_whole && entry.blob.is_none()).then_some(own);
+        if entry.blob.is_none() && self.known.contains_key(&key) {
+            return (key, blob, None);
         }
         let scanned = match decode(bytes) {
             Decoded::Text(text) => scan::scan(language_of(&entry.path), &text),
             Decoded::Binary => Scanned::default(),
         };
-        Some((key, Some(scanned)))
+        (key, blob, Some(scanned))
     }
 }

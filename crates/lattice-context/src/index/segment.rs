@@ -336,7 +336,7 @@ fn read(source: &Source, at: u64, length: usize) -> io::Result<Vec<u8>> {
     }
 }
 
-pub(super) fn checksum(bytes: &[u8]) -> u64 {
+pub(crate) fn checksum(bytes: &[u8]) -> u64 {
     // Eight bytes at a time: the tables are read at every start.
     let chunks = bytes.chunks_exact(8);
     let rest = chunks.remainder();

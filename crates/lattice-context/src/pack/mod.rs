@@ -2,7 +2,6 @@
 
 mod select;
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use lattice_model::time::Timestamp;
@@ -12,15 +11,17 @@ use sha2::{Digest, Sha256};
 use crate::budget::TokenBudget;
 use crate::builders::validation::ErrorItem;
 use crate::chunk::{ChunkType, ContextChunk, ContextPriority};
-use crate::compress::fill::{Fill, Pricing};
+use crate::compress::fill::{Fill, Means, Pricing};
 use crate::gather::files::set_relevance;
 use crate::gather::{ContextGatherer, Gathered, Gatherer, Patterns, chunk, file_chunk, part_chunks, patterns};
 use crate::git::GitOperations;
 use crate::index::Index;
 use crate::log::Log;
+use crate::parallel::parallel;
 use crate::prioritize::{Boost, ContextPrioritizer, Prioritizer, Role};
 use crate::prompt::{bare, build_prompt};
 use crate::retrieve::history::History;
+use crate::retrieve::imports::ModuleMap;
 use crate::retrieve::passage::Passages;
 use crate::retrieve::rank::{Ranked, Ranker};
 use crate::retrieve::request::{self, Query};
@@ -158,25 +159,32 @@ pub async fn pack(workspace: Arc<Workspace>, request: PackRequest, log: Log) -> 
     }
     let budget = counter.tokens_of(room);
     let chunks_in = scored.len();
+    let mut prompt = String::new();
+    let mut prompt_tokens = usize::MAX;
     for _ in 0..CORRECTIONS {
-        let mut fill = Fill::new(scored.clone(), counter.as_ref(), Pricing::Prompt, room);
+        let means = Means { counter: counter.as_ref(), outlines: workspace.outlines(), threads: request.threads };
+        let mut fill = Fill::new(scored.clone(), means, Pricing::Prompt, room);
         fill.first_pass();
         fill.improve(&prepared.passages, &focus);
         envelope.context = fill.finish(budget);
-        let over = counter.count(&build_prompt(&envelope)).saturating_sub(limit);
+        prompt = build_prompt(&envelope);
+        prompt_tokens = counter.count(&prompt);
+        let over = prompt_tokens.saturating_sub(limit);
         if over == 0 {
             break;
         }
         room = room.saturating_sub(over as u64 + 1);
     }
-    while counter.count(&build_prompt(&envelope)) > limit && envelope.context.chunks.pop().is_some() {}
+    while prompt_tokens > limit && envelope.context.chunks.pop().is_some() {
+        prompt = build_prompt(&envelope);
+        prompt_tokens = counter.count(&prompt);
+    }
+    workspace.outlines().save();
     let (chunks_out, utilization) = (envelope.context.chunks.len(), envelope.context.utilization);
     log.event(
         "context_compressed",
         json!({ "stage": "compressor", "chunks_in": chunks_in, "chunks_out": chunks_out, "utilization": utilization }),
     );
-    let prompt = build_prompt(&envelope);
-    let prompt_tokens = counter.count(&prompt);
     log.event("prompt_built", json!({ "stage": "prompt", "tokens": prompt_tokens }));
     let mut warnings = gathered.warnings;
     warnings.extend(envelope.context.warnings.iter().cloned());
@@ -239,14 +247,17 @@ fn prepare_now(workspace: &Workspace, request: &PackRequest) -> Result<Prepared,
         text.push_str(&format!("\n{}:{}: {}", error.file, error.line, error.message));
     }
     let query: Query = request::parse(&text);
-    let ranker = Ranker { index: &index, history: &history, task: request.task };
-    let ranked = ranker.rank(&query);
-    let passages = Passages::new(&query, ranker.term_weights(&query));
+    let modules = ModuleMap::new(index.files.iter().map(|file| file.path.as_str()));
+    let ranker = Ranker { index: &index, history: &history, modules: &modules, task: request.task };
+    let terms = ranker.look_up(&query);
+    let ranked = ranker.rank(&terms);
+    let passages = Passages::new(&query, ranker.term_weights(&terms));
     let error_places = error_places(workspace, request);
     let changed = changed_paths(workspace, request)?;
     let selection = Selection {
         index: &index,
         history: &history,
+        modules: &modules,
         ranked: &ranked,
         task: request.task,
         focus: &focus,
@@ -314,7 +325,7 @@ async fn gather(
     limit: usize,
 ) -> Result<Gathered, PackError> {
     let gatherer = ContextGatherer::new(Arc::clone(workspace));
-    let mut gathered = read_candidates(workspace, prepared, limit).await?;
+    let mut gathered = read_candidates(workspace, request, prepared, limit).await?;
     gathered.chunks.extend(structure(workspace, &prepared.paths, limit));
     let mut dependencies = gatherer.gather_dependencies().await;
     let is_wide = request.task == TaskType::Analyze;
@@ -351,20 +362,17 @@ fn structure(workspace: &Workspace, paths: &[String], limit: usize) -> Option<Co
 }
 
 /// Reads the candidates beside each other and splits what is large.
-async fn read_candidates(workspace: &Arc<Workspace>, prepared: &Prepared, limit: usize) -> Result<Gathered, PackError> {
-    let mut reads = tokio::task::JoinSet::new();
-    let passages = Arc::new(prepared.passages.clone());
-    for (number, candidate) in prepared.candidates.iter().cloned().enumerate() {
-        let (workspace, passages) = (Arc::clone(workspace), Arc::clone(&passages));
-        reads.spawn_blocking(move || (number, candidate_chunks(&workspace, &candidate, &passages, limit)));
-    }
-    let mut done: BTreeMap<usize, Result<Vec<ContextChunk>, String>> = BTreeMap::new();
-    while let Some(read) = reads.join_next().await {
-        let (number, chunks) = read.map_err(|_| PackError::Stopped)?;
-        done.insert(number, chunks);
-    }
+async fn read_candidates(
+    workspace: &Arc<Workspace>,
+    request: &Arc<PackRequest>,
+    prepared: &Prepared,
+    limit: usize,
+) -> Result<Gathered, PackError> {
+    let (workspace, threads) = (Arc::clone(workspace), request.threads);
+    let (candidates, passages) = (prepared.candidates.clone(), prepared.passages.clone());
+    let work = move || parallel(threads, &candidates, |one| candidate_chunks(&workspace, one, &passages, limit));
     let mut gathered = Gathered::default();
-    for result in done.into_values() {
+    for result in tokio::task::spawn_blocking(work).await.map_err(|_| PackError::Stopped)? {
         match result {
             Ok(chunks) => gathered.chunks.extend(chunks),
             Err(warning) => gathered.warnings.push(warning),

@@ -27,6 +27,7 @@ pub(super) struct Candidate {
 pub(super) struct Selection<'a> {
     pub index: &'a Index,
     pub history: &'a History,
+    pub modules: &'a ModuleMap,
     pub ranked: &'a [Ranked],
     pub task: TaskType,
     /// Files that the user put in front.
@@ -75,14 +76,13 @@ impl Selection<'_> {
     /// The candidates, best first, at most `max_files`.
     pub(super) fn candidates(&self) -> Vec<Candidate> {
         let mut chosen: BTreeMap<String, Candidate> = BTreeMap::new();
-        let modules = ModuleMap::new(self.index.files.iter().map(|file| file.path.as_str()));
         let targets = self.targets();
         let scale = if targets.is_empty() { 1.0 } else { BEHIND_ROLES };
         for path in self.focus.iter().chain(self.error_places) {
             self.choose(&mut chosen, path, (ContextPriority::Critical, Some(Role::Target), 1.0));
         }
         for (role, relevance) in roles(self.task) {
-            for (place, path) in self.with_role(*role, &targets, &modules).into_iter().enumerate() {
+            for (place, path) in self.with_role(*role, &targets).into_iter().enumerate() {
                 let relevance = relevance - 0.005 * place as f64;
                 self.choose(&mut chosen, &path, (ContextPriority::High, Some(*role), relevance));
             }
@@ -94,7 +94,7 @@ impl Selection<'_> {
             let found = self.ranked.iter().take(STRONG).find(|ranked| ranked.path == path);
             found.is_none_or(|ranked| ranked.relevance < STRONG_RELEVANCE)
         };
-        for path in self.indirect(&targets, &modules).iter().filter(|path| weak(path)) {
+        for path in self.indirect(&targets).iter().filter(|path| weak(path)) {
             self.choose(&mut chosen, path, (ContextPriority::Minimal, None, 0.0));
         }
         for (rank, ranked) in self.ranked.iter().enumerate() {
@@ -144,12 +144,12 @@ impl Selection<'_> {
         targets
     }
 
-    fn with_role(&self, role: Role, targets: &[String], modules: &ModuleMap) -> Vec<String> {
+    fn with_role(&self, role: Role, targets: &[String]) -> Vec<String> {
         let mut paths = match role {
             Role::Target => targets.to_vec(),
-            Role::Interface | Role::Dependency => self.by_relevance(self.imported_by(targets, modules)),
-            Role::Importer => self.by_relevance(self.importers(targets, modules)),
-            Role::Test => self.by_relevance(self.tests(targets, modules)),
+            Role::Interface | Role::Dependency => self.by_relevance(self.imported_by(targets)),
+            Role::Importer => self.by_relevance(self.importers(targets)),
+            Role::Test => self.by_relevance(self.tests(targets)),
             Role::Fixture => self.fixtures(targets),
             Role::Trace => {
                 let on_trace = self.ranked.iter().filter(|ranked| ranked.signals.frame > 0.0);
@@ -178,11 +178,11 @@ impl Selection<'_> {
         u32::try_from(at).ok()
     }
 
-    fn imported_by(&self, targets: &[String], modules: &ModuleMap) -> Vec<String> {
+    fn imported_by(&self, targets: &[String]) -> Vec<String> {
         let mut found = Vec::new();
         for target in targets {
             let record = self.number_of(target).and_then(|number| self.index.record(number)).unwrap_or_default();
-            let files = record.imports.iter().flat_map(|import| modules.resolve(target, import));
+            let files = record.imports.iter().flat_map(|import| self.modules.resolve(target, import));
             found.extend(files.map(|file| self.index.files[file as usize].path.clone()));
         }
         found.sort();
@@ -191,7 +191,7 @@ impl Selection<'_> {
     }
 
     /// Files that bring a target in; only those that contain its name are looked at.
-    fn importers(&self, targets: &[String], modules: &ModuleMap) -> Vec<String> {
+    fn importers(&self, targets: &[String]) -> Vec<String> {
         let mut found = Vec::new();
         for target in targets {
             let Some(number) = self.number_of(target) else { continue };
@@ -207,7 +207,7 @@ impl Selection<'_> {
             for occurrence in mentioning.iter().flatten().take(2000) {
                 let path = &self.index.files[occurrence.file as usize].path;
                 let record = self.index.record(occurrence.file).unwrap_or_default();
-                if record.imports.iter().any(|import| modules.resolve(path, import).contains(&number)) {
+                if record.imports.iter().any(|import| self.modules.resolve(path, import).contains(&number)) {
                     found.push(path.clone());
                 }
             }
@@ -216,14 +216,14 @@ impl Selection<'_> {
         found
     }
 
-    fn tests(&self, targets: &[String], modules: &ModuleMap) -> Vec<String> {
+    fn tests(&self, targets: &[String]) -> Vec<String> {
         let stems: Vec<&str> = targets.iter().map(|target| stem(target)).collect();
         let is_test_of = |path: &str| tested_stem(path).is_some_and(|tested| stems.contains(&tested));
         let paths = self.index.files.iter().map(|file| file.path.as_str());
         let mut found: Vec<String> = paths.filter(|path| is_test_of(path)).map(str::to_owned).collect();
         if found.is_empty() {
             let wider = Selection { task: TaskType::Test, ..*self };
-            found = wider.importers(targets, modules);
+            found = wider.importers(targets);
             found.retain(|path| FileKind::of(path) == FileKind::Test);
         }
         found
@@ -240,12 +240,12 @@ impl Selection<'_> {
     }
 
     /// What the target's own imports bring in.
-    fn indirect(&self, targets: &[String], modules: &ModuleMap) -> Vec<String> {
+    fn indirect(&self, targets: &[String]) -> Vec<String> {
         if targets.is_empty() {
             return Vec::new();
         }
-        let direct = self.imported_by(targets, modules);
-        let mut indirect = self.imported_by(&direct, modules);
+        let direct = self.imported_by(targets);
+        let mut indirect = self.imported_by(&direct);
         indirect.retain(|path| !direct.contains(path) && !targets.contains(path));
         indirect.truncate(MOST_OF_ROLE * 2);
         indirect

@@ -84,26 +84,38 @@ const POOL: usize = 400;
 pub struct Ranker<'a> {
     pub index: &'a Index,
     pub history: &'a History,
+    pub modules: &'a ModuleMap,
     pub task: TaskType,
 }
 
+/// Where the terms of a request occur.
+pub struct Occurrences<'a> {
+    query: &'a Query,
+    hashes: Vec<terms::TermHash>,
+    found: Vec<Vec<Occurrence>>,
+}
+
 impl Ranker<'_> {
+    /// Looks up the terms of a request.
+    pub fn look_up<'q>(&self, query: &'q Query) -> Occurrences<'q> {
+        let hashes: Vec<_> = query.terms.keys().map(|term| terms::hash(term)).collect();
+        let found = self.index.occurrences(&hashes);
+        Occurrences { query, hashes, found }
+    }
+
     /// How much each term of a request says in this workspace.
-    pub fn term_weights(&self, query: &Query) -> HashMap<terms::TermHash, f64> {
-        let names: Vec<&String> = query.terms.keys().collect();
-        let hashes: Vec<_> = names.iter().map(|term| terms::hash(term)).collect();
-        let occurrences = self.index.occurrences(&hashes);
-        let weights = names.iter().zip(&occurrences).map(|(name, found)| query.terms[*name] * self.idf(found.len()));
-        hashes.iter().copied().zip(weights).collect()
+    pub fn term_weights(&self, terms: &Occurrences<'_>) -> HashMap<terms::TermHash, f64> {
+        let weights = terms.query.terms.values().zip(&terms.found).map(|(weight, found)| weight * self.idf(found.len()));
+        terms.hashes.iter().copied().zip(weights).collect()
     }
 
     /// All files with anything that speaks for them, best first; ties in the order of paths.
-    pub fn rank(&self, query: &Query) -> Vec<Ranked> {
+    pub fn rank(&self, terms: &Occurrences<'_>) -> Vec<Ranked> {
         let files = &self.index.files;
+        let query = terms.query;
         let mut signals = vec![Signals::default(); files.len()];
-        self.text(query, &mut signals);
-        let modules = ModuleMap::new(files.iter().map(|file| file.path.as_str()));
-        self.places(query, &modules, &mut signals);
+        self.text(terms, &mut signals);
+        self.places(query, &mut signals);
         self.symbols(query, &mut signals);
         for (file, signals) in files.iter().zip(&mut signals) {
             signals.kind = kind_weight(FileKind::of(&file.path), self.task);
@@ -111,7 +123,7 @@ impl Ranker<'_> {
         if query.terms.is_empty() {
             self.lately(&mut signals);
         }
-        self.spread(&modules, &mut signals);
+        self.spread(&mut signals);
         let best = signals.iter().map(Signals::sum).fold(0.0, f64::max);
         let mut ranked: Vec<Ranked> = files
             .iter()
@@ -127,17 +139,13 @@ impl Ranker<'_> {
         ranked
     }
 
-    fn text(&self, query: &Query, signals: &mut [Signals]) {
-        let names: Vec<&String> = query.terms.keys().collect();
-        let hashes: Vec<_> = names.iter().map(|term| terms::hash(term)).collect();
-        let occurrences = self.index.occurrences(&hashes);
-        let path_terms = self.path_terms(&hashes);
+    fn text(&self, terms: &Occurrences<'_>, signals: &mut [Signals]) {
+        let path_terms = self.path_terms(&terms.hashes);
         let average = self.average_lengths();
         let mut scores = vec![0.0; signals.len()];
-        for (at, name) in names.iter().enumerate() {
-            let (found, in_paths) = (&occurrences[at], &path_terms[at]);
+        for ((weight, found), in_paths) in terms.query.terms.values().zip(&terms.found).zip(&path_terms) {
             let idf = self.idf(found.len().max(in_paths.len()));
-            let weight = query.terms[*name] * idf;
+            let weight = weight * idf;
             let mut frequencies: HashMap<u32, f64> = HashMap::new();
             for occurrence in found {
                 frequencies.insert(occurrence.file, self.frequency(occurrence, &average));
@@ -185,24 +193,32 @@ impl Ranker<'_> {
     /// The files whose paths hold each of these terms.
     fn path_terms(&self, wanted: &[terms::TermHash]) -> Vec<Vec<u32>> {
         let places: HashMap<_, _> = wanted.iter().enumerate().map(|(at, hash)| (*hash, at)).collect();
+        let hits = |text: &str| {
+            let mut hits = Vec::new();
+            for word in terms::words(text) {
+                terms::of_word(word, |term| hits.extend(places.get(&terms::hash(term)).copied()));
+            }
+            hits
+        };
         let mut found = vec![Vec::new(); wanted.len()];
-        for (number, file) in self.index.files.iter().enumerate() {
-            let number = u32::try_from(number).unwrap_or(u32::MAX);
-            for word in terms::words(&file.path) {
-                terms::of_word(word, |term| {
-                    if let Some(at) = places.get(&terms::hash(term))
-                        && found[*at].last() != Some(&number)
-                    {
-                        found[*at].push(number);
-                    }
-                });
+        // Files of one folder follow each other, and share most of their path.
+        let (mut folder, mut in_folder) = ("", Vec::new());
+        for (number, file) in (0..).zip(&self.index.files) {
+            let (own, name) = file.path.rsplit_once('/').unwrap_or(("", &file.path));
+            if own != folder {
+                (folder, in_folder) = (own, hits(own));
+            }
+            for at in in_folder.iter().copied().chain(hits(name)) {
+                if found[at].last() != Some(&number) {
+                    found[at].push(number);
+                }
             }
         }
         found
     }
 
     /// Paths, modules and frames that the request names.
-    fn places(&self, query: &Query, modules: &ModuleMap, signals: &mut [Signals]) {
+    fn places(&self, query: &Query, signals: &mut [Signals]) {
         for path in query.paths.keys() {
             for file in self.files_named(path) {
                 let signal = &mut signals[file as usize].path;
@@ -210,7 +226,7 @@ impl Ranker<'_> {
             }
         }
         for module in &query.modules {
-            let found = modules.resolve("", module);
+            let found = self.modules.resolve("", module);
             for file in &found {
                 let signal = &mut signals[*file as usize].path;
                 *signal = signal.max(WEIGHTS.module_mention);
@@ -277,13 +293,14 @@ impl Ranker<'_> {
     }
 
     /// What ranks high speaks for what it imports, what it changes with, and what it tests.
-    fn spread(&self, modules: &ModuleMap, signals: &mut [Signals]) {
+    fn spread(&self, signals: &mut [Signals]) {
         let mut order: Vec<usize> = (0..signals.len()).filter(|at| signals[*at].sum() > 0.0).collect();
         order.sort_by(|one, other| signals[*other].sum().total_cmp(&signals[*one].sum()).then(one.cmp(other)));
         order.truncate(POOL);
         let best = order.first().map_or(1.0, |first| signals[*first].sum());
         let recency = self.history.recency();
         let by_stem = self.stems();
+        let numbers: HashMap<&str, u32> = self.index.files.iter().map(|file| file.path.as_str()).zip(0..).collect();
         for (rank, at) in order.iter().copied().enumerate() {
             let path = self.index.files[at].path.as_str();
             let share = signals[at].plain() / best;
@@ -295,25 +312,24 @@ impl Ranker<'_> {
                 }
             }
             if rank < SEEDS {
-                self.spread_from(at, share, modules, signals);
+                self.spread_from(at, share, &numbers, signals);
             }
         }
     }
 
-    fn spread_from(&self, at: usize, share: f64, modules: &ModuleMap, signals: &mut [Signals]) {
+    fn spread_from(&self, at: usize, share: f64, numbers: &HashMap<&str, u32>, signals: &mut [Signals]) {
         let path = self.index.files[at].path.clone();
         let record = u32::try_from(at).ok().and_then(|at| self.index.record(at)).unwrap_or_default();
-        let mut imported: Vec<u32> = record.imports.iter().flat_map(|import| modules.resolve(&path, import)).collect();
+        let mut imported: Vec<u32> = record.imports.iter().flat_map(|import| self.modules.resolve(&path, import)).collect();
         imported.sort_unstable();
         imported.dedup();
         let each = WEIGHTS.imports * share / (imported.len() as f64).sqrt().max(1.0);
         for file in imported.iter().filter(|file| **file as usize != at) {
             signals[*file as usize].imports += each;
         }
-        let together = self.history.together_with(&path);
-        for (at, file) in self.index.files.iter().enumerate() {
-            if let Some(count) = together.get(file.path.as_str()) {
-                signals[at].history += WEIGHTS.together * share * count;
+        for (other, count) in self.history.together_with(&path) {
+            if let Some(at) = numbers.get(other) {
+                signals[*at as usize].history += WEIGHTS.together * share * count;
             }
         }
     }

@@ -2,7 +2,8 @@
 
 use lattice_context::chunk::{ContextChunk, ContextPriority, ScoredChunk, Verdict};
 use lattice_context::compress::compress;
-use lattice_context::compress::fill::{Fill, Pricing};
+use lattice_context::compress::fill::{Fill, Means, Pricing};
+use lattice_context::compress::outlines::Outlines;
 use lattice_context::prompt::{bare, build_prompt};
 use lattice_context::retrieve::passage::Passages;
 use lattice_context::task::TaskType;
@@ -126,7 +127,9 @@ proptest! {
 
         let mut envelope = envelope(TaskType::Implement, "change it");
         let room = counter.most_units(limit).saturating_sub(counter.units(&bare(&envelope)));
-        let mut fill = Fill::new(chunks, &counter, Pricing::Prompt, room);
+        let outlines = Outlines::default();
+        let means = Means { counter: &counter, outlines: &outlines, threads: 1 };
+        let mut fill = Fill::new(chunks, means, Pricing::Prompt, room);
         fill.first_pass();
         fill.improve(&Passages::default(), &[]);
         envelope.context = fill.finish(limit);

@@ -93,7 +93,7 @@ fn each_content_is_counted_once_by_a_counter_of_somebody_elses() {
         repo.write(&format!("src/cart_{n}.py"), content);
     }
     let counter = Arc::new(Remembering(std::sync::Mutex::default()));
-    let mut shared = Arc::unwrap_or_clone(workspace(&repo));
+    let mut shared = Arc::into_inner(workspace(&repo)).expect("one owner");
     shared.counter = Arc::clone(&counter) as Arc<dyn TokenCounter>;
     let wanted = request(TaskType::Implement, "the cart of helper_3", 700);
     let packed = lattice_context::drive(pack(Arc::new(shared), wanted, Log::SILENT)).expect("a prompt");

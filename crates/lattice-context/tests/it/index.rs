@@ -45,7 +45,7 @@ fn the_result_is_the_same_for_any_number_of_threads_and_without_an_index() {
     let first = packed(&workspace(&repo), 1);
     assert!(first.scanned > 100 && first.ranked[..2].iter().any(|ranked| ranked.path == "src/cart.py"));
     assert_eq!(packed(&workspace(&repo), 1).scanned, 0, "what is known is not read again");
-    let alone = Arc::new(Arc::unwrap_or_clone(workspace(&repo)).without_cache());
+    let alone = Arc::new(Arc::into_inner(workspace(&repo)).expect("one owner").without_cache());
     assert_eq!(packed(&alone, 2).digest, first.digest);
     for threads in [1, 2, 8] {
         std::fs::remove_dir_all(repo.dir().join(".git/lattice/cache")).expect("it is safe to delete");

@@ -322,7 +322,8 @@ fn parts_of_a_large_file_begin_at_items_and_together_are_the_file() {
         format!("def function_{n}(x):\n    first = x + {n}\n    second = first * 2\n    return second\n\n\n")
     };
     let source: String = (0..600).map(item).collect();
-    let parts = split::split(language_named("python"), &source, 100);
+    let found = language_named("python").and_then(|python| outline(python, &source));
+    let parts = split::split(found.as_ref(), &source, 100);
     assert!(parts.len() > 20, "{} parts", parts.len());
     let lines: Vec<&str> = source.lines().collect();
     for part in &parts {

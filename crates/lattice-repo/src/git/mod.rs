@@ -19,6 +19,7 @@ pub(crate) mod remote;
 pub(crate) mod rewrite;
 mod staged;
 pub(crate) mod transaction;
+mod watched;
 pub(crate) mod worktree;
 
 pub(crate) use error::GitError;
