@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 pub mod bench;
 pub mod conformance;
+pub mod eval;
 pub mod fuzz;
 mod process;
 pub mod source;

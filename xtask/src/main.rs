@@ -5,7 +5,7 @@
 use std::error::Error;
 use std::process::ExitCode;
 
-use xtask::{Failure, bench, conformance, fuzz, storm, suite};
+use xtask::{Failure, bench, conformance, eval, fuzz, storm, suite};
 
 const USAGE: &str = "\
 usage: cargo xtask <task>
@@ -15,6 +15,9 @@ usage: cargo xtask <task>
   bench forge            measure against a slow GitHub, write docs/benchmarks-forge.md
   bench protocol         measure events and bundles, write docs/benchmarks-protocol.md
   bench sprites          measure sandboxes and checkpoints, write docs/benchmarks-sprites.md
+  bench context TREE     measure in a Git working tree, write docs/benchmarks-context.md
+  bench large            300 MB in a diff, a million files, write docs/benchmarks-large.md
+  eval make|recall ...   requests with known answers: make them, and see how many a pack holds
   fuzz SECONDS           run each fuzz target so long; needs a nightly compiler and cargo-fuzz
   fuzz stack [N [SEED]]  random commands and plain git against an oracle; 100,000 steps unless told
   kill [POINTS [SEED]]   kill commands at system calls; every call of every command unless told
@@ -28,7 +31,9 @@ fn main() -> ExitCode {
     let root = xtask::root();
     let result = match words.as_slice() {
         ["test"] => suite::run(root),
-        ["bench", name] => bench::run(root, name),
+        ["bench", name] => bench::run(root, name, None),
+        ["bench", "context", tree] => bench::run(root, "context", Some(tree)),
+        ["eval", ..] => eval::run(root, &words[1..]),
         ["fuzz", "stack", ..] => storm::run(root, "fuzz", &words[2..]),
         ["fuzz", seconds] => fuzz::run(root, seconds),
         ["kill" | "crowd", ..] => storm::run(root, words[0], &words[1..]),

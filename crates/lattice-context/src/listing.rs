@@ -94,7 +94,8 @@ impl Sources<'_> {
         let has_same_names = |folder: &Folder| {
             let now = state_in(&root, &folder.path);
             let is_same = now == Some(folder.state) && !listing.is_young(&folder.state);
-            is_same || names(&self.root.join(OsStr::from_bytes(&folder.path))).is_some_and(|now| now.hash == folder.names)
+            is_same
+                || names(&self.root.join(OsStr::from_bytes(&folder.path))).is_some_and(|now| now.hash == folder.names)
         };
         let folders: Vec<&[Folder]> = listing.folders.chunks(BLOCK).collect();
         let all_hold = |block: &&[Folder]| block.iter().all(has_same_names);

@@ -33,6 +33,7 @@ pub fn measure(workspace: &Workspace, below: &str, threads: usize) -> Result<BTr
         // A cache that cannot be written only costs time.
         let _ = publish_cache_file(&cache, written(&all).as_bytes());
     }
+    workspace.keep_listing(&[]);
     Ok(entries.iter().zip(counted).filter_map(|(entry, tokens)| Some((entry.path.clone(), tokens?))).collect())
 }
 

@@ -92,11 +92,11 @@ fn title(name: &str) -> String {
 
 /// A fence that the content cannot close: one backquote more than the longest run in it, and at least three.
 pub(crate) fn fence(content: &str) -> String {
-    let mut longest = 0;
-    let mut current = 0;
-    for character in content.chars() {
-        current = if character == '`' { current + 1 } else { 0 };
+    let (mut longest, mut current, mut last) = (0, 0, None);
+    for at in memchr::memchr_iter(b'`', content.as_bytes()) {
+        current = if last.is_some_and(|last| last + 1 == at) { current + 1 } else { 1 };
         longest = longest.max(current);
+        last = Some(at);
     }
     "`".repeat(if longest < 3 { 3 } else { longest + 1 })
 }

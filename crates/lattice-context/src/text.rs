@@ -47,3 +47,13 @@ pub fn at_most(text: &str, limit: usize) -> &str {
     }
     &text[..end]
 }
+
+/// Where each line begins, and where the last one ends.
+pub fn line_starts(text: &str) -> Vec<usize> {
+    let breaks = memchr::memchr_iter(b'\n', text.as_bytes()).map(|at| at + 1);
+    let mut starts: Vec<usize> = std::iter::once(0).chain(breaks).collect();
+    if starts.last() != Some(&text.len()) {
+        starts.push(text.len());
+    }
+    starts
+}

@@ -180,16 +180,20 @@ impl Workspace {
         let young = self.cache.as_deref().and_then(listing::youth);
         let (entries, note) = match &self.reader {
             Some(reader) => {
-                let files = reader.files()?.into_iter();
+                // What Git does not know by its content may be a link, which is not followed, or no file at all.
+                let is_file = |path: &[u8]| {
+                    let found = std::fs::symlink_metadata(self.root.join(OsStr::from_bytes(path)));
+                    found.is_ok_and(|found| found.is_file())
+                };
+                let files = reader.files()?.into_iter().filter(|file| file.blob.is_some() || is_file(&file.path));
                 let entries: Vec<Entry> =
                     files.map(|file| Entry { path: shown_path(&file.path), blob: file.blob }).collect();
                 let not_ignored = |folders: &[Vec<u8>]| {
                     let ignored = reader.ignored_folders(folders).ok()?;
                     Some(folders.iter().filter(|folder| !ignored.contains(folder)).cloned().collect())
                 };
-                let note = young.and_then(|young| {
-                    sources.note(young, reader.listing_inputs().ok()??, &entries, not_ignored)
-                });
+                let note =
+                    young.and_then(|young| sources.note(young, reader.listing_inputs().ok()??, &entries, not_ignored));
                 (entries, note)
             }
             None => {

@@ -162,7 +162,7 @@ pub(super) fn branch(number: usize) -> String {
 }
 
 #[expect(clippy::disallowed_methods, reason = "scratch files of a benchmark")]
-pub(super) fn write(path: &Path, text: &str) -> Result<(), Failure> {
+pub(crate) fn write(path: &Path, text: &str) -> Result<(), Failure> {
     std::fs::write(path, text).map_err(|cause| Failure::File { path: path.to_owned(), cause })
 }
 

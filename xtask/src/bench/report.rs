@@ -8,7 +8,7 @@ use crate::process::Call;
 use super::fixture::write as write_file;
 
 /// One table.
-pub(super) struct Section {
+pub(crate) struct Section {
     title: String,
     about: String,
     header: Vec<String>,
@@ -16,12 +16,12 @@ pub(super) struct Section {
 }
 
 impl Section {
-    pub(super) fn new(title: &str, about: &str, header: &[&str]) -> Self {
+    pub(crate) fn new(title: &str, about: &str, header: &[&str]) -> Self {
         let header = header.iter().map(|cell| (*cell).to_owned()).collect();
         Self { title: title.to_owned(), about: about.to_owned(), header, rows: Vec::new() }
     }
 
-    pub(super) fn row(&mut self, cells: Vec<String>) {
+    pub(crate) fn row(&mut self, cells: Vec<String>) {
         self.rows.push(cells);
     }
 
@@ -33,11 +33,11 @@ impl Section {
     }
 }
 
-pub(super) fn write(root: &Path, name: &str, sections: &[Section]) -> Result<(), Failure> {
-    let file = if name == "stack" { "docs/benchmarks.md".to_owned() } else { format!("docs/benchmarks-{name}.md") };
+/// Writes tables to a file of the repository, with the task that made them.
+pub(crate) fn write(root: &Path, (file, task): (&str, &str), sections: &[Section]) -> Result<(), Failure> {
     let tables: Vec<_> = sections.iter().map(Section::text).collect();
     let text = format!(
-        "# Benchmarks\n\nWritten by `cargo xtask bench {name}`. Contestants run in turns in one process, so the ratios hold on a noisy machine; \
+        "# Benchmarks\n\nWritten by `cargo xtask {task}`. Contestants run in turns in one process, so the ratios hold on a noisy machine; \
          the times are only as good as the machine was idle. Peers appear where they are installed.\n\n{}\n{}",
         machine(),
         tables.join("\n"),

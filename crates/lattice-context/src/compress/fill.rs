@@ -337,10 +337,8 @@ fn structure(slot: &Slot, outlines: &Outlines) -> Option<(&'static Language, Arc
 fn offers(at: usize, slot: &Slot, passages: &Passages, focus: &[(String, u32)]) -> Vec<Offer> {
     let Some((_, outline)) = &slot.structure else { return Vec::new() };
     let chunk = &slot.scored.chunk;
-    let starts: Vec<usize> = std::iter::once(0)
-        .chain(memchr::memchr_iter(b'\n', chunk.content.as_bytes()).map(|at| at + 1))
-        .chain(std::iter::once(chunk.content.len()))
-        .collect();
+    let starts = crate::text::line_starts(&chunk.content);
+    let marks = passages.marks(&chunk.content);
     let start_of = |line: usize| starts[line.min(starts.len() - 1)];
     let first_line = chunk.metadata.get("first_line").and_then(serde_json::Value::as_u64).unwrap_or(1);
     let wanted = |body: &Range<usize>| {
@@ -350,11 +348,11 @@ fn offers(at: usize, slot: &Slot, passages: &Passages, focus: &[(String, u32)]) 
         })
     };
     let offer = |(body, found): (usize, &super::outline::Body)| {
-        let text = &chunk.content[start_of(found.lines.start)..start_of(found.lines.end)];
-        let relevance = if passages.is_empty() { 1.0 } else { passages.score_named(&found.name, text) };
+        let bytes = start_of(found.lines.start)..start_of(found.lines.end);
+        let relevance = if passages.is_empty() { 1.0 } else { passages.score_named(&found.name, &marks, &bytes) };
         let focused = if wanted(&found.lines) { 1e6 } else { 1.0 };
         let weight = (slot.scored.score / 1000.0).max(0.01).powi(2);
-        let characters = text.chars().count();
+        let characters = chunk.content[bytes].chars().count();
         let value = focused * weight * relevance / (characters as f64).max(1.0).powf(0.35);
         Offer { slot: at, body, value, characters }
     };

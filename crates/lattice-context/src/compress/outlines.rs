@@ -79,7 +79,8 @@ impl Outlines {
     pub fn save(&self) {
         let known = self.known();
         let Some(path) = self.path.as_deref().filter(|_| known.values().any(|known| known.is_new)) else { return };
-        let mut all: BTreeMap<Key, Vec<u8>> = known.iter().map(|(key, known)| (*key, written(&known.outline))).collect();
+        let mut all: BTreeMap<Key, Vec<u8>> =
+            known.iter().map(|(key, known)| (*key, written(&known.outline))).collect();
         let own: usize = all.values().map(|bytes| bytes.len() + ENTRY).sum();
         if let Some(kept) = self.kept()
             && own + kept.size() <= MOST_BYTES

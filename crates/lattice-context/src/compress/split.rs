@@ -11,8 +11,7 @@ pub fn split(outline: Option<&Outline>, text: &str, most_lines: usize) -> Vec<Ra
         return std::iter::once(0..lines).collect();
     }
     let paragraphs = || (paragraphs(text), Vec::new());
-    let (items, members) =
-        outline.map_or_else(paragraphs, |outline| (outline.items.clone(), outline.members.clone()));
+    let (items, members) = outline.map_or_else(paragraphs, |outline| (outline.items.clone(), outline.members.clone()));
     let mut parts = Vec::new();
     for item in grouped(0..lines, &items, most_lines) {
         match item.len() > most_lines {

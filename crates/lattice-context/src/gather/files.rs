@@ -9,10 +9,11 @@ use tokio::task::JoinSet;
 
 use super::{CONCURRENT_READS, Gathered, facts, skipped};
 use crate::chunk::{ChunkType, ContextChunk, ContextPriority};
-use crate::compress::split::{lines_of, split};
+use crate::compress::split::split;
 use crate::index::blob_id;
 use crate::language::{language_named, language_of};
 use crate::retrieve::files::FileKind;
+use crate::text::line_starts;
 use crate::workspace::{Cut, FILE_LIMIT, Skip, Workspace};
 
 /// Globs as Git writes them: `*` stays within a folder, `**` does not, and a pattern without `/` fits anywhere.
@@ -136,14 +137,22 @@ pub fn part_chunks(workspace: &Workspace, chunk: ContextChunk, most_tokens: usiz
         return vec![chunk];
     }
     let path = chunk.source.clone();
+    let starts = line_starts(&chunk.content);
     let part = |range: &std::ops::Range<usize>| {
-        let content = lines_of(&chunk.content, range);
+        let content = chunk.content[starts[range.start]..starts[range.end]].to_owned();
         let mut metadata = chunk.metadata.clone();
         metadata.insert("first_line".to_owned(), json!(range.start + 1));
         metadata.insert("last_line".to_owned(), json!(range.end));
         let tokens = workspace.counter.count(&content);
         let source = format!("{path}:{}-{}", range.start + 1, range.end);
-        ContextChunk { content, source, tokens, metadata, ..chunk.clone() }
+        ContextChunk {
+            content,
+            source,
+            tokens,
+            metadata,
+            chunk_type: chunk.chunk_type.clone(),
+            priority: chunk.priority,
+        }
     };
     ranges.iter().map(part).collect()
 }

@@ -9,40 +9,41 @@ use crate::workspace::Workspace;
 /// A folder with more entries than this is cut.
 const MOST_ENTRIES: usize = 60;
 
+/// A folder with what is in it, at every depth.
 #[derive(Default)]
-struct Folder {
-    folders: BTreeMap<String, Folder>,
-    files: Vec<String>,
+pub(crate) struct Folder<'a> {
+    folders: BTreeMap<&'a str, Folder<'a>>,
+    files: Vec<&'a str>,
 }
 
 pub(super) fn gather(workspace: &Workspace, depth: usize) -> Gathered {
     match workspace.entries() {
         Ok(entries) => {
-            let content = tree(entries.iter().map(|entry| entry.path.as_str()), depth);
+            let content = Folder::of(entries.iter().map(|entry| entry.path.as_str())).tree(depth);
             Gathered::one(chunk(workspace, content, "workspace", ChunkType::Structure, ContextPriority::Medium))
         }
         Err(error) => Gathered::nothing(format!("the structure is missing: {error}")),
     }
 }
 
-/// Folders first, then files, down to `depth`; what lies deeper is counted.
-pub(crate) fn tree<'a>(paths: impl Iterator<Item = &'a str>, depth: usize) -> String {
-    let mut root = Folder::default();
-    for path in paths {
-        let mut folder = &mut root;
-        let mut parts: Vec<&str> = path.split('/').collect();
-        let name = parts.pop().unwrap_or(path);
-        for part in parts {
-            folder = folder.folders.entry(part.to_owned()).or_default();
+impl<'a> Folder<'a> {
+    pub(crate) fn of(paths: impl Iterator<Item = &'a str>) -> Self {
+        let mut root = Self::default();
+        for path in paths {
+            let (folders, name) = path.rsplit_once('/').unwrap_or(("", path));
+            let parts = folders.split('/').filter(|part| !part.is_empty());
+            parts.fold(&mut root, |folder, part| folder.folders.entry(part).or_default()).files.push(name);
         }
-        folder.files.push(name.to_owned());
+        root
     }
-    let mut text = String::new();
-    root.write(&mut text, 0, depth);
-    text
-}
 
-impl Folder {
+    /// Folders first, then files, down to `depth`; what lies deeper is counted.
+    pub(crate) fn tree(&self, depth: usize) -> String {
+        let mut text = String::new();
+        self.write(&mut text, 0, depth);
+        text
+    }
+
     fn write(&self, text: &mut String, level: usize, depth: usize) {
         let indent = "  ".repeat(level);
         if level >= depth {

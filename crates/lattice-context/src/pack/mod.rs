@@ -13,6 +13,7 @@ use crate::builders::validation::ErrorItem;
 use crate::chunk::{ChunkType, ContextChunk, ContextPriority};
 use crate::compress::fill::{Fill, Means, Pricing};
 use crate::gather::files::set_relevance;
+use crate::gather::structure::Folder;
 use crate::gather::{ContextGatherer, Gathered, Gatherer, Patterns, chunk, file_chunk, part_chunks, patterns};
 use crate::git::GitOperations;
 use crate::index::Index;
@@ -120,7 +121,7 @@ const CORRECTIONS: usize = 4;
 struct Prepared {
     ranked: Vec<Ranked>,
     candidates: Vec<Candidate>,
-    passages: Passages,
+    passages: Arc<Passages>,
     paths: Vec<String>,
     patterns: Option<ContextChunk>,
     warnings: Vec<String>,
@@ -251,7 +252,7 @@ fn prepare_now(workspace: &Workspace, request: &PackRequest) -> Result<Prepared,
     let ranker = Ranker { index: &index, history: &history, modules: &modules, task: request.task };
     let terms = ranker.look_up(&query);
     let ranked = ranker.rank(&terms);
-    let passages = Passages::new(&query, ranker.term_weights(&terms));
+    let passages = Arc::new(Passages::new(&query, ranker.term_weights(&terms)));
     let error_places = error_places(workspace, request);
     let changed = changed_paths(workspace, request)?;
     let selection = Selection {
@@ -354,8 +355,9 @@ async fn gather(
 
 /// The deepest tree that is worth its price.
 fn structure(workspace: &Workspace, paths: &[String], limit: usize) -> Option<ContextChunk> {
+    let root = Folder::of(paths.iter().map(String::as_str));
     (1..=3).rev().find_map(|depth| {
-        let content = crate::gather::structure::tree(paths.iter().map(String::as_str), depth);
+        let content = root.tree(depth);
         let made = chunk(workspace, content, "workspace", ChunkType::Structure, ContextPriority::Medium);
         (made.tokens <= limit / SIDE_SHARE && !made.content.is_empty()).then_some(made)
     })
@@ -369,7 +371,7 @@ async fn read_candidates(
     limit: usize,
 ) -> Result<Gathered, PackError> {
     let (workspace, threads) = (Arc::clone(workspace), request.threads);
-    let (candidates, passages) = (prepared.candidates.clone(), prepared.passages.clone());
+    let (candidates, passages) = (prepared.candidates.clone(), Arc::clone(&prepared.passages));
     let work = move || parallel(threads, &candidates, |one| candidate_chunks(&workspace, one, &passages, limit));
     let mut gathered = Gathered::default();
     for result in tokio::task::spawn_blocking(work).await.map_err(|_| PackError::Stopped)? {

@@ -64,7 +64,8 @@ impl FileKind {
         let name = folders.pop().unwrap_or(path);
         let stem = name.split('.').next().unwrap_or(name);
         let language = language_of(path).map(|language| language.name);
-        let is_in = |names: &[&str]| folders.iter().any(|folder| names.iter().any(|name| folder.eq_ignore_ascii_case(name)));
+        let is_in =
+            |names: &[&str]| folders.iter().any(|folder| names.iter().any(|name| folder.eq_ignore_ascii_case(name)));
         let is_test_name = stem.starts_with("test_")
             || stem.ends_with("_test")
             || stem.ends_with("_tests")

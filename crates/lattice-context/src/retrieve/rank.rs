@@ -105,7 +105,8 @@ impl Ranker<'_> {
 
     /// How much each term of a request says in this workspace.
     pub fn term_weights(&self, terms: &Occurrences<'_>) -> HashMap<terms::TermHash, f64> {
-        let weights = terms.query.terms.values().zip(&terms.found).map(|(weight, found)| weight * self.idf(found.len()));
+        let weights =
+            terms.query.terms.values().zip(&terms.found).map(|(weight, found)| weight * self.idf(found.len()));
         terms.hashes.iter().copied().zip(weights).collect()
     }
 
@@ -320,7 +321,8 @@ impl Ranker<'_> {
     fn spread_from(&self, at: usize, share: f64, numbers: &HashMap<&str, u32>, signals: &mut [Signals]) {
         let path = self.index.files[at].path.clone();
         let record = u32::try_from(at).ok().and_then(|at| self.index.record(at)).unwrap_or_default();
-        let mut imported: Vec<u32> = record.imports.iter().flat_map(|import| self.modules.resolve(&path, import)).collect();
+        let mut imported: Vec<u32> =
+            record.imports.iter().flat_map(|import| self.modules.resolve(&path, import)).collect();
         imported.sort_unstable();
         imported.dedup();
         let each = WEIGHTS.imports * share / (imported.len() as f64).sqrt().max(1.0);

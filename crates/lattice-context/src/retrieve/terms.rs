@@ -1,14 +1,41 @@
 //! From text to terms: identifiers are split at case, underscores and digits, and endings are cut.
 
+use std::hash::{BuildHasherDefault, Hasher};
+
 /// A term as the index knows it.
 pub type TermHash = u64;
+
+const OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
+const PRIME: u64 = 0x0100_0000_01b3;
 
 /// Words longer than this are data, not names.
 const LONGEST: usize = 64;
 
 /// The hash of a term; the same on every machine.
 pub fn hash(term: &str) -> TermHash {
-    term.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+    term.bytes().fold(OFFSET, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(PRIME))
+}
+
+/// Hashes words as terms are hashed; what is hashed comes from files, and collisions only cost time.
+pub(crate) type WordHasher = BuildHasherDefault<Fnv>;
+
+pub(crate) struct Fnv(u64);
+
+impl Default for Fnv {
+    fn default() -> Self {
+        Self(OFFSET)
+    }
+}
+
+impl Hasher for Fnv {
+    fn finish(&self) -> u64 {
+        // The map takes its bits from the top.
+        self.0.rotate_left(20) ^ self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        self.0 = bytes.iter().fold(self.0, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(PRIME));
+    }
 }
 
 /// Calls `each` with every term of a word: the whole of it and its parts.
@@ -31,11 +58,35 @@ pub fn of_word(word: &str, mut each: impl FnMut(&str)) {
 
 /// The words of a text: runs of letters, digits and underscores.
 pub fn words(text: &str) -> impl Iterator<Item = &str> {
-    text.split(|c: char| !is_word(c)).filter(|word| !word.is_empty())
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        rest = &rest[run(rest, |c| !is_word(c))..];
+        let (word, after) = rest.split_at(run(rest, is_word));
+        rest = after;
+        (!word.is_empty()).then_some(word)
+    })
+}
+
+/// The length of the beginning whose characters all fit.
+fn run(text: &str, fits: impl Fn(char) -> bool) -> usize {
+    let bytes = text.as_bytes();
+    let mut at = 0;
+    while let Some(byte) = bytes.get(at) {
+        let length = if byte.is_ascii() {
+            usize::from(fits(char::from(*byte)))
+        } else {
+            text[at..].chars().next().filter(|c| fits(*c)).map_or(0, char::len_utf8)
+        };
+        if length == 0 {
+            break;
+        }
+        at += length;
+    }
+    at
 }
 
 pub fn is_word(c: char) -> bool {
-    c.is_alphanumeric() || c == '_'
+    if c.is_ascii() { c.is_ascii_alphanumeric() || c == '_' } else { c.is_alphanumeric() }
 }
 
 /// The parts of an identifier; returns how many there are.
@@ -89,6 +140,13 @@ enum Kind {
 
 impl Kind {
     fn of(character: char) -> Self {
+        match character {
+            'a'..='z' => return Self::Lower,
+            'A'..='Z' => return Self::Upper,
+            '0'..='9' => return Self::Digit,
+            '\0'..='\x7f' => return Self::Other,
+            _ => {}
+        }
         if character.is_uppercase() {
             Self::Upper
         } else if character.is_alphabetic() {

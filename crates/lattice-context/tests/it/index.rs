@@ -106,6 +106,39 @@ fn a_damaged_index_is_rebuilt_and_never_believed() {
 }
 
 #[test]
+fn damage_to_any_file_of_the_cache_changes_nothing() {
+    let repo = sources();
+    let function =
+        |n: usize| format!("def total_{n}(cart):\n    value = cart.sum() + {n}\n    return value * {n}\n\n\n");
+    repo.write("src/totals.py", (0..300).map(function).collect::<String>());
+    let expected = packed(&workspace(&repo), 1);
+    let folder = repo.dir().join(".git/lattice/cache");
+    let files: Vec<PathBuf> = std::fs::read_dir(&folder)
+        .expect("a cache")
+        .flatten()
+        .map(|file| file.path())
+        .filter(|path| path.is_file() && path.metadata().is_ok_and(|found| found.len() > 0))
+        .collect();
+    assert!(files.len() >= 3, "a list of files, outlines and the history: {files:?}");
+    for path in files {
+        let whole = std::fs::read(&path).expect("a file");
+        let mut damages: Vec<Vec<u8>> = vec![Vec::new(), b"garbage".to_vec(), whole[..whole.len() / 2].to_vec()];
+        if !path.to_string_lossy().contains("history") {
+            for at in (0..whole.len()).step_by((whole.len() / 50).max(1)) {
+                let mut flipped = whole.clone();
+                flipped[at] ^= 0x55;
+                damages.push(flipped);
+            }
+        }
+        for (number, damage) in damages.iter().enumerate() {
+            std::fs::write(&path, damage).expect("a damaged file");
+            let again = packed(&workspace(&repo), 1);
+            assert!(again.prompt == expected.prompt, "damage {number} of {}", path.display());
+        }
+    }
+}
+
+#[test]
 fn several_processes_can_build_it_at_once_and_a_folder_without_git_has_one_too() {
     let repo = sources();
     let expected = packed(&workspace(&repo), 1).digest;

@@ -2,6 +2,7 @@
 
 #![expect(clippy::disallowed_methods, reason = "tests write files and start programs as they need")]
 
+mod budget;
 mod builders;
 mod bundle;
 mod compress;
@@ -9,6 +10,7 @@ mod extension;
 mod gather;
 mod hostile;
 mod index;
+mod listing;
 mod outline;
 mod prompt;
 mod score;

@@ -211,7 +211,8 @@ fn range_of(call: Call<'_>, range: DiffRange) -> Call<'_> {
 fn listed(record: &[u8]) -> Option<(WorkFile, u8)> {
     let (tag, rest) = (*record.first()?, record.get(2..)?);
     if tag == b'?' {
-        return Some((WorkFile { path: rest.to_vec(), blob: None }, tag));
+        // What ends like a folder is another repository.
+        return (!rest.ends_with(b"/")).then(|| (WorkFile { path: rest.to_vec(), blob: None }, tag));
     }
     let tab = rest.iter().position(|byte| *byte == b'\t')?;
     let mut words = rest[..tab].split(|byte| *byte == b' ');

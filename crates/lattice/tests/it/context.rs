@@ -2,6 +2,7 @@
 
 mod builders;
 mod bundle;
+mod kill;
 mod session;
 mod stages;
 
