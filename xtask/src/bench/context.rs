@@ -135,7 +135,7 @@ impl Bench<'_> {
     /// Again, and again after one file was changed.
     fn warm(&self) -> Result<Section, Failure> {
         let changed = self.tree.join("lattice-bench-change.py");
-        let mut edits = 0;
+        let edits = std::cell::Cell::new(0);
         let lines = [
             self.pack("pack", "estimate"),
             self.pack("pack, one changed file", "estimate"),
@@ -143,14 +143,14 @@ impl Bench<'_> {
             Line::new("git ls-files", "git", &["-C", &self.tree_text(), "ls-files", "-o", "-m", "--exclude-standard"]),
         ];
         write_file(&changed, "value = 0\n")?;
+        let edit = || {
+            edits.set(edits.get() + 1);
+            write_file(&changed, &format!("value = {}\n", edits.get()))
+        };
         let mut contestants: Vec<Contestant<'_>> = Vec::new();
-        let edit = std::cell::RefCell::new(|| {
-            edits += 1;
-            write_file(&changed, &format!("value = {edits}\n"))
-        });
         for (at, line) in lines.iter().enumerate() {
             let edit = &edit;
-            let prepare = move || if at == 1 { (edit.borrow_mut())() } else { line.run() };
+            let prepare = move || if at == 1 { edit() } else { line.run() };
             contestants.push(Contestant {
                 name: line.name.clone(),
                 prepare: Box::new(prepare),

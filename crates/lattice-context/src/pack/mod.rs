@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 
 use crate::budget::TokenBudget;
 use crate::builders::validation::ErrorItem;
-use crate::chunk::{ChunkType, ContextChunk, ContextPriority};
+use crate::chunk::{ChunkType, ContextChunk, ContextPriority, ScoredChunk};
 use crate::compress::fill::{Fill, Means, Pricing};
 use crate::gather::files::set_relevance;
 use crate::gather::structure::Folder;
@@ -158,28 +158,10 @@ pub async fn pack(workspace: Arc<Workspace>, request: PackRequest, log: Log) -> 
     if let PackBudget::Shares(budget) = request.budget {
         room = room.min(counter.most_units(budget.context()));
     }
-    let budget = counter.tokens_of(room);
     let chunks_in = scored.len();
-    let mut prompt = String::new();
-    let mut prompt_tokens = usize::MAX;
-    for _ in 0..CORRECTIONS {
-        let means = Means { counter: counter.as_ref(), outlines: workspace.outlines(), threads: request.threads };
-        let mut fill = Fill::new(scored.clone(), means, Pricing::Prompt, room);
-        fill.first_pass();
-        fill.improve(&prepared.passages, &focus);
-        envelope.context = fill.finish(budget);
-        prompt = build_prompt(&envelope);
-        prompt_tokens = counter.count(&prompt);
-        let over = prompt_tokens.saturating_sub(limit);
-        if over == 0 {
-            break;
-        }
-        room = room.saturating_sub(over as u64 + 1);
-    }
-    while prompt_tokens > limit && envelope.context.chunks.pop().is_some() {
-        prompt = build_prompt(&envelope);
-        prompt_tokens = counter.count(&prompt);
-    }
+    let means = Means { counter: counter.as_ref(), outlines: workspace.outlines(), threads: request.threads };
+    let filling = Filling { scored, means, passages: &prepared.passages, focus: &focus, limit, room };
+    let (prompt, prompt_tokens) = filling.fill(&mut envelope);
     workspace.outlines().save();
     let (chunks_out, utilization) = (envelope.context.chunks.len(), envelope.context.utilization);
     log.event(
@@ -203,6 +185,45 @@ pub async fn pack(workspace: Arc<Workspace>, request: PackRequest, log: Log) -> 
         warnings,
         scanned: prepared.scanned,
     })
+}
+
+/// Everything that the fill of a prompt works with.
+struct Filling<'a> {
+    scored: Vec<ScoredChunk>,
+    means: Means<'a>,
+    passages: &'a Passages,
+    focus: &'a [(String, u32)],
+    /// What the prompt may have, in tokens.
+    limit: usize,
+    /// What its chunks may have, in units.
+    room: u64,
+}
+
+impl Filling<'_> {
+    /// Fills the envelope's context and returns the prompt with its tokens.
+    fn fill(self, envelope: &mut TaskEnvelope) -> (String, usize) {
+        let counter = self.means.counter;
+        let (mut room, budget) = (self.room, counter.tokens_of(self.room));
+        let (mut prompt, mut tokens) = (String::new(), usize::MAX);
+        for _ in 0..CORRECTIONS {
+            let mut fill = Fill::new(self.scored.clone(), self.means, Pricing::Prompt, room);
+            fill.first_pass();
+            fill.improve(self.passages, self.focus);
+            envelope.context = fill.finish(budget);
+            prompt = build_prompt(envelope);
+            tokens = counter.count(&prompt);
+            let over = tokens.saturating_sub(self.limit);
+            if over == 0 {
+                break;
+            }
+            room = room.saturating_sub(over as u64 + 1);
+        }
+        while tokens > self.limit && envelope.context.chunks.pop().is_some() {
+            prompt = build_prompt(envelope);
+            tokens = counter.count(&prompt);
+        }
+        (prompt, tokens)
+    }
 }
 
 fn envelope(request: &PackRequest) -> TaskEnvelope {

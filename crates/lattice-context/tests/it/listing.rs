@@ -50,6 +50,74 @@ fn replace_in_secret(path: &Path, content: &str) {
     std::fs::File::options().write(true).open(path).expect("a file").set_modified(before).expect("a time");
 }
 
+type Step<'a> = (&'static str, Box<dyn Fn() + 'a>);
+
+fn edits(repo: &TestRepo) -> Vec<Step<'_>> {
+    let at = |path: &str| repo.dir().join(path);
+    vec![
+        ("nothing", Box::new(|| {})),
+        ("a change", Box::new(|| repo.write("src/a.py", "a = 22\n"))),
+        ("a change that keeps size and time", Box::new(move || replace_in_secret(&at("src/b.py"), "b = 2\n"))),
+        ("a new file", Box::new(|| repo.write("src/c.py", "c = 1\n"))),
+        ("a new file in a new folder", Box::new(|| repo.write("src/deep/er/d.py", "d = 1\n"))),
+        ("an ignored file", Box::new(|| repo.write("src/x.o", "x\n"))),
+        ("an ignored file in an ignored folder", Box::new(|| repo.write("build/more.txt", "x\n"))),
+        ("a file beside ignored ones", Box::new(|| repo.write("objects/e.py", "e = 1\n"))),
+        ("an empty folder", Box::new(move || std::fs::create_dir(at("empty")).expect("a folder"))),
+        ("a file in what was empty", Box::new(|| repo.write("empty/f.py", "f = 1\n"))),
+    ]
+}
+
+fn rules(repo: &TestRepo) -> Vec<Step<'_>> {
+    let of_the_user = || {
+        repo.write(".git/rules", "*.py\n");
+        repo.git(&["config", "core.excludesFile", ".git/rules"]);
+    };
+    vec![
+        ("other rules", Box::new(|| repo.write(".gitignore", "build/\n"))),
+        ("rules of a folder", Box::new(|| repo.write("src/.gitignore", "c.py\n"))),
+        ("rules that change", Box::new(|| repo.write("src/.gitignore", "x.o\n"))),
+        ("rules of the repository", Box::new(|| repo.write(".git/info/exclude", "/empty\n"))),
+        ("a folder that is ignored no more", Box::new(|| repo.write(".git/info/exclude", "\n"))),
+        ("rules of the user", Box::new(of_the_user)),
+        ("other rules of the user", Box::new(|| repo.write(".git/rules", "f.py\n"))),
+    ]
+}
+
+fn shapes(repo: &TestRepo) -> Vec<Step<'_>> {
+    let at = |path: &str| repo.dir().join(path);
+    let remove = move |path: &str| std::fs::remove_file(at(path)).expect("a file");
+    let link = move || {
+        remove("src/c.py");
+        symlink("b.py", at("src/c.py")).expect("a link");
+    };
+    let folder = move || {
+        remove("objects/e.py");
+        repo.write("objects/e.py/inside.py", "g = 1\n");
+    };
+    let replace = move || {
+        repo.write("src/new", "b = 333\n");
+        std::fs::rename(at("src/new"), at("src/b.py")).expect("a file");
+    };
+    let nested = || {
+        repo.write("inner/h.py", "h = 1\n");
+        repo.git(&["init", "--quiet", "inner"]);
+    };
+    let commit = || {
+        repo.git(&["add", "--all", "src"]);
+        repo.git(&["commit", "--quiet", "--message", "more"]);
+    };
+    vec![
+        ("a file that goes", Box::new(move || remove("src/a.py"))),
+        ("a file that becomes a link", Box::new(link)),
+        ("a file that becomes a folder", Box::new(folder)),
+        ("an editor that replaces", Box::new(replace)),
+        ("another repository inside", Box::new(nested)),
+        ("a commit", Box::new(commit)),
+        ("another commit checked out", Box::new(|| drop(repo.git(&["checkout", "--quiet", "--force", "HEAD~1"])))),
+    ]
+}
+
 #[test]
 fn the_kept_list_is_gits_after_every_kind_of_change() {
     let repo = TestRepo::new();
@@ -60,75 +128,7 @@ fn the_kept_list_is_gits_after_every_kind_of_change() {
     repo.write("build/out.txt", "ignored\n");
     repo.git(&["add", "."]);
     repo.git(&["commit", "--quiet", "--message", "files"]);
-    let at = |path: &str| repo.dir().join(path);
-    let steps: Vec<(&str, Box<dyn Fn()>)> = vec![
-        ("nothing", Box::new(|| {})),
-        ("a change", Box::new(|| repo.write("src/a.py", "a = 22\n"))),
-        ("a change that keeps size and time", Box::new(|| replace_in_secret(&at("src/b.py"), "b = 2\n"))),
-        ("a new file", Box::new(|| repo.write("src/c.py", "c = 1\n"))),
-        ("a new file in a new folder", Box::new(|| repo.write("src/deep/er/d.py", "d = 1\n"))),
-        ("an ignored file", Box::new(|| repo.write("src/x.o", "x\n"))),
-        ("an ignored file in an ignored folder", Box::new(|| repo.write("build/more.txt", "x\n"))),
-        ("a file beside ignored ones", Box::new(|| repo.write("objects/e.py", "e = 1\n"))),
-        ("an empty folder", Box::new(|| std::fs::create_dir(at("empty")).expect("a folder"))),
-        ("a file in what was empty", Box::new(|| repo.write("empty/f.py", "f = 1\n"))),
-        ("other rules", Box::new(|| repo.write(".gitignore", "build/\n"))),
-        ("rules of a folder", Box::new(|| repo.write("src/.gitignore", "c.py\n"))),
-        ("rules that change", Box::new(|| repo.write("src/.gitignore", "x.o\n"))),
-        ("rules of the repository", Box::new(|| repo.write(".git/info/exclude", "/empty\n"))),
-        ("a folder that is ignored no more", Box::new(|| repo.write(".git/info/exclude", "\n"))),
-        (
-            "rules of the user",
-            Box::new(|| {
-                repo.write(".git/rules", "*.py\n");
-                repo.git(&["config", "core.excludesFile", ".git/rules"]);
-            }),
-        ),
-        ("other rules of the user", Box::new(|| repo.write(".git/rules", "f.py\n"))),
-        ("a file that goes", Box::new(|| std::fs::remove_file(at("src/a.py")).expect("a file"))),
-        (
-            "a file that becomes a link",
-            Box::new(|| {
-                std::fs::remove_file(at("src/c.py")).expect("a file");
-                symlink("b.py", at("src/c.py")).expect("a link");
-            }),
-        ),
-        (
-            "a file that becomes a folder",
-            Box::new(|| {
-                std::fs::remove_file(at("objects/e.py")).expect("a file");
-                repo.write("objects/e.py/inside.py", "g = 1\n");
-            }),
-        ),
-        (
-            "an editor that replaces",
-            Box::new(|| {
-                repo.write("src/new", "b = 333\n");
-                std::fs::rename(at("src/new"), at("src/b.py")).expect("a file");
-            }),
-        ),
-        (
-            "another repository inside",
-            Box::new(|| {
-                repo.write("inner/h.py", "h = 1\n");
-                repo.git(&["init", "--quiet", "inner"]);
-            }),
-        ),
-        (
-            "a commit",
-            Box::new(|| {
-                repo.git(&["add", "--all", "src"]);
-                repo.git(&["commit", "--quiet", "--message", "more"]);
-            }),
-        ),
-        (
-            "another commit checked out",
-            Box::new(|| {
-                repo.git(&["checkout", "--quiet", "--force", "HEAD~1"]);
-            }),
-        ),
-    ];
-    for (what, step) in &steps {
+    for (what, step) in edits(&repo).iter().chain(&rules(&repo)).chain(&shapes(&repo)) {
         step();
         check(&repo, what);
     }
