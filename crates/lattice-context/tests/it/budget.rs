@@ -45,7 +45,7 @@ fn folder() -> &'static TestRepo {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
-    // proves: CE-3, CE-64, CE-103, CE-110
+    // proves: CE-3, CE-103, CE-110
     #[test]
     fn no_pack_goes_over_its_budget_and_one_with_enough_to_say_uses_it(
         words in prop::collection::vec("cart|total|rate|name_1|src/part_1/file_8.py|file_9|[a-z]{1,9}|Wert|価格", 0..12),

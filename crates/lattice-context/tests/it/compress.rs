@@ -108,10 +108,7 @@ fn chunks_of(contents: &[(String, f64)], counter: Tokenizer) -> Vec<ScoredChunk>
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(10_000))]
 
-    // proves partly: CE-3 — the cases drive the fill, not the whole pack
-    // proves partly: CE-64 — the cases drive the fill, not the whole pack
-    // proves partly: CE-103 — the cases drive the fill, not the whole pack
-    // proves partly: CE-110 — by the estimate, and for budgets of 600 tokens or more
+    // proves: CE-64
     #[test]
     fn no_budget_is_exceeded_and_a_budget_with_enough_content_is_used(
         contents in prop::collection::vec(any_chunk(), 0..8),
