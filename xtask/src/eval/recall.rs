@@ -34,6 +34,8 @@ struct Pack {
 pub(super) fn run(root: &Path, file: &Path, repos: &Path, most: usize) -> Result<(), Failure> {
     Call { program: "cargo", arguments: &["build", "--release"], environment: &[] }.run(root)?;
     let mut instances = Instance::read(file)?;
+    let name = file.file_stem().unwrap_or_default().to_string_lossy();
+    let set = format!("{} of the {} requests of `{name}`", instances.len().min(most), instances.len());
     // Neighbours in the file are often alike; a part of it should not be.
     instances.sort_by_key(|instance| scattered(&instance.base_commit));
     instances.truncate(most);
@@ -56,7 +58,7 @@ pub(super) fn run(root: &Path, file: &Path, repos: &Path, most: usize) -> Result
     }
     eprintln!();
     let command = "eval recall --instances FILE.jsonl --repos DIR";
-    write_report(root, ("docs/benchmarks-recall.md", command), &[ranks(&outcomes), packs(&outcomes)])
+    write_report(root, ("docs/benchmarks-recall.md", command), &[ranks(&set, &outcomes), packs(&outcomes)])
 }
 
 fn outcome(lattice: &Path, path: &Path, instance: &Instance) -> Result<Outcome, Failure> {
@@ -117,13 +119,12 @@ fn pack(lattice: &Path, path: &Path, request: &str, budget: usize) -> Result<Val
     }
 }
 
-fn ranks(outcomes: &[Outcome]) -> Section {
+fn ranks(set: &str, outcomes: &[Outcome]) -> Section {
     let mut section = Section::new(
         "ranks",
         &format!(
-            "{} requests. A request counts for k if all files that its answer changed are among the first k that retrieval \
-             names. No model takes part.",
-            outcomes.len()
+            "{set}, drawn by their commits. A request counts for k if all files that its answer changed are among the first k \
+             that retrieval names. No model takes part."
         ),
         &["Acc@1", "Acc@5", "Acc@10"],
     );
