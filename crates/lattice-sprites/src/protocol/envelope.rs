@@ -1,18 +1,14 @@
 //! One event: the envelope around a payload, read from the bytes of a line.
 
-use std::fmt;
-
 use lattice_model::time::Timestamp;
-use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
 use super::kind::EventType;
 use super::shape;
+use super::strict::{KEYS, Read};
 use super::violation::{Finding, Rule};
 use super::{LONGEST_LINE, VERSION};
-
-const KEYS: [&str; 6] = ["protocol_version", "event_type", "sprite_id", "work_item_id", "timestamp", "payload"];
 
 /// A valid event.
 #[derive(Debug, Clone, PartialEq)]
@@ -30,71 +26,65 @@ pub struct Event {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct EventKey(pub [u8; 16]);
 
-/// A JSON value in which no object names a key twice.
-struct Strict(Value);
-
 /// Reads one event. An event with an extra key is valid and has a finding; an error has at least one.
 pub fn read_event(line: &[u8]) -> Result<(Event, Vec<Finding>), Vec<Finding>> {
     if line.len() > LONGEST_LINE {
         return Err(vec![Finding::new(Rule::LineTooLong, format!("the line has {} bytes", line.len()))]);
     }
-    let mut envelope = match serde_json::from_slice::<Strict>(line) {
-        Ok(Strict(Value::Object(envelope))) => envelope,
-        Ok(Strict(_)) => return Err(vec![Finding::new(Rule::NotJson, "the line is JSON, but no object")]),
+    let envelope = match serde_json::from_slice::<Read>(line) {
+        Ok(Read::Object(envelope)) => envelope,
+        Ok(Read::Other) => return Err(vec![Finding::new(Rule::NotJson, "the line is JSON, but no object")]),
         Err(error) => return Err(vec![Finding::new(Rule::NotJson, error.to_string())]),
     };
-    let missing = KEYS.iter().filter(|key| !envelope.contains_key(**key));
-    let mut faults: Vec<_> = missing.map(|key| Finding::new(Rule::MissingKey, format!("`{key}` is missing"))).collect();
-    if !faults.is_empty() {
-        return Err(faults);
+    let extra = envelope.extra;
+    let [Some(version), Some(kind), Some(sprite_id), Some(work_item_id), Some(timestamp), Some(payload)] =
+        envelope.known
+    else {
+        let missing = KEYS.iter().zip(&envelope.known).filter(|(_, value)| value.is_none());
+        return Err(missing.map(|(key, _)| Finding::new(Rule::MissingKey, format!("`{key}` is missing"))).collect());
+    };
+    let mut faults = Vec::new();
+    let kind = check_kind(&version, &kind, &mut faults);
+    let mut id = |name: &str, value: Value| match value {
+        Value::String(id) if !id.trim().is_empty() => id,
+        _ => {
+            faults.push(Finding::new(Rule::BadField, format!("`{name}` must be text that is not empty")));
+            String::new()
+        }
+    };
+    let (sprite_id, work_item_id) = (id("sprite_id", sprite_id), id("work_item_id", work_item_id));
+    let timestamp = if let Value::String(timestamp) = timestamp { timestamp } else { String::new() };
+    if let Err(error) = Timestamp::new(&timestamp) {
+        faults.push(Finding::new(Rule::BadTimestamp, cut(&error.to_string())));
     }
-    let kind = check_envelope(&envelope, &mut faults);
-    let payload = envelope.remove("payload");
-    let (Some(kind), Some(Value::Object(payload))) = (kind, payload) else { return Err(faults) };
+    let Value::Object(payload) = payload else {
+        faults.push(Finding::new(Rule::BadField, "`payload` must be an object"));
+        return Err(faults);
+    };
+    let Some(kind) = kind else { return Err(faults) };
     faults.extend(shape::check(kind, &payload));
     if !faults.is_empty() {
         return Err(faults);
     }
-    let mut take = |key: &str| match envelope.remove(key) {
-        Some(Value::String(text)) => text,
-        _ => String::new(),
-    };
-    let (sprite_id, work_item_id, timestamp) = (take("sprite_id"), take("work_item_id"), take("timestamp"));
-    take("protocol_version");
-    take("event_type");
-    let remarks =
-        envelope.keys().map(|key| Finding::new(Rule::ExtraKey, format!("`{}` is no key of an event", cut(key))));
+    let remarks = extra.keys().map(|key| Finding::new(Rule::ExtraKey, format!("`{}` is no key of an event", cut(key))));
     let remarks = remarks.collect();
-    Ok((Event { kind, sprite_id, work_item_id, timestamp, payload, extra: envelope }, remarks))
+    Ok((Event { kind, sprite_id, work_item_id, timestamp, payload, extra }, remarks))
 }
 
-fn check_envelope(envelope: &Map<String, Value>, faults: &mut Vec<Finding>) -> Option<EventType> {
-    let text = |key: &str| envelope.get(key).and_then(Value::as_str);
-    if text("protocol_version") != Some(VERSION) {
-        let found = cut(&envelope["protocol_version"].to_string());
+fn check_kind(version: &Value, kind: &Value, faults: &mut Vec<Finding>) -> Option<EventType> {
+    if version.as_str() != Some(VERSION) {
+        let found = cut(&version.to_string());
         faults.push(Finding::new(Rule::WrongVersion, format!("`protocol_version` is {found}, not \"{VERSION}\"")));
     }
-    let kind = text("event_type").and_then(EventType::from_name);
-    if kind.is_none() {
-        let found = cut(&envelope["event_type"].to_string());
-        faults.push(Finding::new(Rule::UnknownType, format!("{found} is no event type")));
+    let known = kind.as_str().and_then(EventType::from_name);
+    if known.is_none() {
+        faults.push(Finding::new(Rule::UnknownType, format!("{} is no event type", cut(&kind.to_string()))));
     }
-    for key in ["sprite_id", "work_item_id"] {
-        if text(key).is_none_or(|id| id.trim().is_empty()) {
-            faults.push(Finding::new(Rule::BadField, format!("`{key}` must be text that is not empty")));
-        }
-    }
-    if let Err(error) = Timestamp::new(text("timestamp").unwrap_or_default()) {
-        faults.push(Finding::new(Rule::BadTimestamp, cut(&error.to_string())));
-    }
-    if !envelope["payload"].is_object() {
-        faults.push(Finding::new(Rule::BadField, "`payload` must be an object"));
-    }
-    kind
+    known
 }
 
 /// What an agent wrote may be long; a message quotes its beginning.
-fn cut(text: &str) -> String {
+pub(super) fn cut(text: &str) -> String {
     const MOST: usize = 80;
     match text.char_indices().nth(MOST) {
         Some((at, _)) => format!("{}…", &text[..at]),
@@ -147,69 +137,5 @@ impl EventKey {
         let mut key = [0; 16];
         key.copy_from_slice(&digest[..16]);
         Self(key)
-    }
-}
-
-impl<'de> Deserialize<'de> for Strict {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(StrictVisitor).map(Self)
-    }
-}
-
-struct StrictVisitor;
-
-impl<'de> Visitor<'de> for StrictVisitor {
-    type Value = Value;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("JSON")
-    }
-
-    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
-        Ok(Value::Bool(value))
-    }
-
-    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
-        Ok(Value::String(value.to_owned()))
-    }
-
-    fn visit_string<E>(self, value: String) -> Result<Value, E> {
-        Ok(Value::String(value))
-    }
-
-    fn visit_unit<E>(self) -> Result<Value, E> {
-        Ok(Value::Null)
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
-        let mut list = Vec::new();
-        while let Some(Strict(item)) = items.next_element()? {
-            list.push(item);
-        }
-        Ok(Value::Array(list))
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Value, A::Error> {
-        let mut object = Map::new();
-        while let Some(key) = entries.next_key::<String>()? {
-            let Strict(value) = entries.next_value()?;
-            if object.contains_key(&key) {
-                return Err(A::Error::custom(format!("the key `{}` stands twice", cut(&key))));
-            }
-            object.insert(key, value);
-        }
-        Ok(Value::Object(object))
     }
 }

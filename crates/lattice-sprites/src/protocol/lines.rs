@@ -1,6 +1,11 @@
 //! Cuts a stream of bytes, however it arrives, into the lines that may be events.
 
+use memchr::memmem::Finder;
+
 use super::{LONGEST_LINE, PREFIX};
+
+/// The prefix of an event behind the end of the line before it.
+const EVENT_AFTER_LINE: &[u8] = b"\nLATTICE_EVENT ";
 
 /// What a stream consists of.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,6 +35,8 @@ pub struct Lines {
     length: u64,
     is_ordinary: bool,
     number: u64,
+    /// Finds an event behind the end of a line.
+    event_after_line: Finder<'static>,
 }
 
 impl Lines {
@@ -44,11 +51,13 @@ impl Lines {
     }
 
     fn new(dialect: Dialect) -> Self {
-        Self { dialect, held: Vec::new(), length: 0, is_ordinary: false, number: 0 }
+        let event_after_line = Finder::new(EVENT_AFTER_LINE);
+        Self { dialect, held: Vec::new(), length: 0, is_ordinary: false, number: 0, event_after_line }
     }
 
     /// Takes more bytes; `event` gets each line that ends in them, with its number from 1.
-    pub fn feed(&mut self, mut bytes: &[u8], mut event: impl FnMut(u64, Line<'_>)) {
+    pub fn feed(&mut self, bytes: &[u8], mut event: impl FnMut(u64, Line<'_>)) {
+        let mut bytes = self.without_ordinary(bytes);
         while let Some(end) = memchr::memchr(b'\n', bytes) {
             if self.length == 0 {
                 // A line that lies in one piece needs no copy.
@@ -58,9 +67,20 @@ impl Lines {
                 self.extend(&bytes[..end]);
                 self.finish(&mut event);
             }
-            bytes = &bytes[end + 1..];
+            bytes = self.without_ordinary(&bytes[end + 1..]);
         }
         self.extend(bytes);
+    }
+
+    /// What follows the ordinary lines that it begins with. Most lines are such, so they are not cut one by one.
+    fn without_ordinary<'a>(&mut self, bytes: &'a [u8]) -> &'a [u8] {
+        if self.dialect == Dialect::Outbox || self.length > 0 || bytes.starts_with(PREFIX) {
+            return bytes;
+        }
+        let next = self.event_after_line.find(bytes).or_else(|| memchr::memrchr(b'\n', bytes));
+        let (lines, rest) = bytes.split_at(next.map_or(0, |end| end + 1));
+        self.number += memchr::memchr_iter(b'\n', lines).count() as u64;
+        rest
     }
 
     /// The stream has ended; what is left is a line without an end.

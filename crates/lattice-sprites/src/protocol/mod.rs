@@ -8,6 +8,7 @@ mod payload;
 mod rules;
 mod secret;
 mod shape;
+mod strict;
 mod violation;
 
 #[cfg(test)]
