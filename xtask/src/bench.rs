@@ -41,8 +41,12 @@ pub fn run(root: &Path, name: &str, tree: Option<&str>) -> Result<(), Failure> {
 }
 
 /// The release binary.
-#[expect(clippy::disallowed_methods, reason = "where cargo puts what it builds")]
 pub(crate) fn program(root: &Path) -> PathBuf {
-    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
-    target.join("release/lattice")
+    target(root).join("release/lattice")
+}
+
+/// Where cargo puts what it builds.
+#[expect(clippy::disallowed_methods, reason = "cargo is told so by the environment")]
+pub(crate) fn target(root: &Path) -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from)
 }

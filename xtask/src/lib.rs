@@ -5,6 +5,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+pub mod agents;
 pub mod bench;
 pub mod conformance;
 pub mod eval;

@@ -5,7 +5,7 @@
 use std::error::Error;
 use std::process::ExitCode;
 
-use xtask::{Failure, bench, conformance, eval, fuzz, storm, suite};
+use xtask::{Failure, agents, bench, conformance, eval, fuzz, storm, suite};
 
 const USAGE: &str = "\
 usage: cargo xtask <task>
@@ -18,6 +18,7 @@ usage: cargo xtask <task>
   bench context TREE     measure in a Git working tree, write docs/benchmarks-context.md
   bench large            300 MB in a diff, a million files, write docs/benchmarks-large.md
   eval make|recall ...   requests with known answers: make them, and see how many a pack holds
+  agents                 real agents from npm in the sandbox, with a scripted model; needs node and npm
   fuzz SECONDS           run each fuzz target so long; needs a nightly compiler and cargo-fuzz
   fuzz stack [N [SEED]]  random commands and plain git against an oracle; 100,000 steps unless told
   kill [POINTS [SEED]]   kill commands at system calls; every call of every command unless told
@@ -34,6 +35,7 @@ fn main() -> ExitCode {
         ["bench", name] => bench::run(root, name, None),
         ["bench", "context", tree] => bench::run(root, "context", Some(tree)),
         ["eval", ..] => eval::run(root, &words[1..]),
+        ["agents"] => agents::run(root),
         ["fuzz", "stack", ..] => storm::run(root, "fuzz", &words[2..]),
         ["fuzz", seconds] => fuzz::run(root, seconds),
         ["kill" | "crowd", ..] => storm::run(root, words[0], &words[1..]),
