@@ -1,5 +1,6 @@
 //! Starts the programs that a task needs: cargo, installers and probes.
 
+use std::ffi::OsStr;
 use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
 
@@ -37,6 +38,9 @@ impl Call<'_> {
             reason = "tasks start programs for developers; no task is part of the product"
         )]
         let mut command = Command::new(self.program);
+        // What `cargo run` tells a task about itself makes build scripts of dependencies run again, and all above them.
+        let of_this_task = std::env::vars_os().map(|(name, _)| name).filter(|name| is_of_this_task(name));
+        of_this_task.for_each(|name| drop(command.env_remove(name)));
         command.args(self.arguments).envs(self.environment.iter().copied());
         command
     }
@@ -47,6 +51,10 @@ impl Call<'_> {
         words.extend(self.arguments.iter().map(|word| (*word).to_owned()));
         words.join(" ")
     }
+}
+
+fn is_of_this_task(variable: &OsStr) -> bool {
+    variable.to_str().is_some_and(|name| name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_"))
 }
 
 /// A program ended by a signal has no code; it counts as a plain failure.
