@@ -32,8 +32,8 @@ pub fn read_event(line: &[u8]) -> Result<(Event, Vec<Finding>), Vec<Finding>> {
         return Err(vec![Finding::new(Rule::LineTooLong, format!("the line has {} bytes", line.len()))]);
     }
     let envelope = match serde_json::from_slice::<Read>(line) {
-        Ok(Read::Object(envelope)) => envelope,
-        Ok(Read::Other) => return Err(vec![Finding::new(Rule::NotJson, "the line is JSON, but no object")]),
+        Ok(Read(Some(envelope))) => envelope,
+        Ok(Read(None)) => return Err(vec![Finding::new(Rule::NotJson, "the line is JSON, but no object")]),
         Err(error) => return Err(vec![Finding::new(Rule::NotJson, error.to_string())]),
     };
     let extra = envelope.extra;

@@ -12,11 +12,8 @@ use super::envelope::cut;
 pub(super) const KEYS: [&str; 6] =
     ["protocol_version", "event_type", "sprite_id", "work_item_id", "timestamp", "payload"];
 
-/// A line of JSON.
-pub(super) enum Read {
-    Object(Envelope),
-    Other,
-}
+/// A line of JSON: an envelope, or nothing if it is no object.
+pub(super) struct Read(pub(super) Option<Envelope>);
 
 /// The values of an envelope in the order of its keys, and what else stood beside them.
 #[derive(Default)]
@@ -84,31 +81,31 @@ impl<'de> Visitor<'de> for ReadVisitor {
     }
 
     fn visit_bool<E>(self, _: bool) -> Result<Read, E> {
-        Ok(Read::Other)
+        Ok(Read(None))
     }
 
     fn visit_i64<E>(self, _: i64) -> Result<Read, E> {
-        Ok(Read::Other)
+        Ok(Read(None))
     }
 
     fn visit_u64<E>(self, _: u64) -> Result<Read, E> {
-        Ok(Read::Other)
+        Ok(Read(None))
     }
 
     fn visit_f64<E>(self, _: f64) -> Result<Read, E> {
-        Ok(Read::Other)
+        Ok(Read(None))
     }
 
     fn visit_str<E>(self, _: &str) -> Result<Read, E> {
-        Ok(Read::Other)
+        Ok(Read(None))
     }
 
     fn visit_unit<E>(self) -> Result<Read, E> {
-        Ok(Read::Other)
+        Ok(Read(None))
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, items: A) -> Result<Read, A::Error> {
-        StrictVisitor.visit_seq(items).map(|_| Read::Other)
+        StrictVisitor.visit_seq(items).map(|_| Read(None))
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Read, A::Error> {
@@ -124,7 +121,7 @@ impl<'de> Visitor<'de> for ReadVisitor {
                 Key::Other(key) => put(&mut envelope.extra, key, &mut entries)?,
             }
         }
-        Ok(Read::Object(envelope))
+        Ok(Read(Some(envelope)))
     }
 }
 
