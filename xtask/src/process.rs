@@ -39,8 +39,9 @@ impl Call<'_> {
         )]
         let mut command = Command::new(self.program);
         // What `cargo run` tells a task about itself makes build scripts of dependencies run again, and all above them.
-        let of_this_task = std::env::vars_os().map(|(name, _)| name).filter(|name| is_of_this_task(name));
-        of_this_task.for_each(|name| drop(command.env_remove(name)));
+        for (name, _) in std::env::vars_os().filter(|(name, _)| is_of_this_task(name)) {
+            command.env_remove(name);
+        }
         command.args(self.arguments).envs(self.environment.iter().copied());
         command
     }
