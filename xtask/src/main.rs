@@ -16,7 +16,7 @@ usage: cargo xtask <task>
   bench protocol         measure events and bundles, write docs/benchmarks-protocol.md
   bench sprites          measure sandboxes and checkpoints, write docs/benchmarks-sprites.md
   bench context TREE     measure in a Git working tree, write docs/benchmarks-context.md
-  bench large            300 MB in a diff, a million files, write docs/benchmarks-large.md
+  bench large            a diff of 300 MB, a line of 200 MB, write docs/benchmarks-large.md
   eval make|recall ...   requests with known answers: make them, and see how many a pack holds
   agents                 real agents from npm in the sandbox, with a scripted model; needs node and npm
   fuzz SECONDS           run each fuzz target so long; needs a nightly compiler and cargo-fuzz

@@ -13,7 +13,6 @@ use super::report::Section;
 
 const DIFF_BYTES: usize = 300_000_000;
 const LINE_BYTES: usize = 200_000_000;
-const FILES: usize = 1_000_000;
 
 /// What every builder may take in its own process.
 const MOST_KIB: u64 = 100 << 10;
@@ -21,7 +20,7 @@ const MOST_KIB: u64 = 100 << 10;
 pub(super) fn run(root: &Path) -> Result<Vec<Section>, Failure> {
     let scratch = tempfile::tempdir().map_err(|cause| Failure::File { path: std::env::temp_dir(), cause })?;
     let lattice = program(root).display().to_string();
-    Ok(vec![contents(scratch.path(), &lattice)?, files(scratch.path(), &lattice)?])
+    Ok(vec![contents(scratch.path(), &lattice)?])
 }
 
 fn section(title: &str, about: &str) -> Section {
@@ -63,20 +62,5 @@ fn contents(scratch: &Path, lattice: &str) -> Result<Section, Failure> {
     bounded(&mut section, &own(&["context", "implement", "--task-file", "lines.txt"]))?;
     bounded(&mut section, &own(&["context", "pack", "lines.txt is wrong", "--budget", "27000"]))?;
     measured(&mut section, &Line::new("git diff", "git", &["-C", &at, "diff", "main..."]))?;
-    Ok(section)
-}
-
-fn files(scratch: &Path, lattice: &str) -> Result<Section, Failure> {
-    let fixture = Fixture::new(scratch, "files", Size { branches: 1, commits: 1, files: FILES })?;
-    write_file(&fixture.path.join("tasks.md"), "# Tasks\n\n- [ ] one\n")?;
-    write_file(&fixture.path.join("errors.txt"), "d3/f301.txt:7: something is wrong here\n")?;
-    let at = fixture.path.display().to_string();
-    let mut section =
-        section("a million files", "Builders look at what they were asked about. Own processes may take 100 MiB.");
-    let own = |words: &[&str]| Line::new(words[1], lattice, &[&["-C", &at], words].concat());
-    bounded(&mut section, &own(&["context", "implement", "--task-file", "tasks.md"]))?;
-    bounded(&mut section, &own(&["context", "review", "--base", "main"]))?;
-    bounded(&mut section, &own(&["context", "fix", "--errors", "errors.txt"]))?;
-    measured(&mut section, &Line::new("git status", "git", &["-C", &at, "status", "--short"]))?;
     Ok(section)
 }
