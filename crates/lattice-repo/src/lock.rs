@@ -1,4 +1,8 @@
-//! The repository lock: one writer at a time, and everyone knows who.
+//! The repository lock: one writer at a time, in the order in which they came, and everyone knows who.
+
+mod queue;
+#[cfg(test)]
+mod tests;
 
 use std::fs::File;
 use std::io::{self, Read, Seek, Write};
@@ -9,6 +13,8 @@ use std::time::Duration;
 use lattice_model::time::Timestamp;
 use rustix::fs::{FlockOperation, Mode, OFlags};
 use serde::{Deserialize, Serialize};
+
+use queue::{Ticket, first_in_line};
 
 /// Proof that this process is the only writer. Functions that write ask for it.
 ///
@@ -41,17 +47,26 @@ impl Lock {
     pub(crate) fn acquire(path: &Path, me: &LockHolder, timeout_ms: u64) -> Result<Self, LockError> {
         let failed = |source| LockError::Io { path: path.to_owned(), source };
         let mut file = open(path).map_err(failed)?;
+        let line = path.with_extension("queue");
+        let mut ticket = None;
         let mut waited_ms = 0;
-        while !try_lock(&file, FlockOperation::NonBlockingLockExclusive).map_err(failed)? {
-            if waited_ms >= timeout_ms {
-                return Err(LockError::Held { holder: read_holder(&mut file), waited_ms });
+        loop {
+            // Whoever came before goes first, also if the lock is free at this very moment.
+            let ahead = first_in_line(&line, ticket.as_ref());
+            if ahead.is_none() && try_lock(&file, FlockOperation::NonBlockingLockExclusive).map_err(failed)? {
+                break;
             }
+            if waited_ms >= timeout_ms {
+                let free = try_lock(&file, FlockOperation::NonBlockingLockShared).map_err(failed)?;
+                let holder = if free { ahead.flatten() } else { read_holder(&mut file) };
+                return Err(LockError::Held { holder, waited_ms });
+            }
+            // Who cannot queue, because files cannot be made there, waits all the same.
+            ticket = ticket.or_else(|| Ticket::take(&line, me).ok());
             thread::sleep(Duration::from_millis(POLL_MS));
             waited_ms += POLL_MS;
         }
-        let text = serde_json::to_vec(me).expect("bug: a holder is plain text and numbers");
-        // Only for people who wait; the lock itself is held whether or not this can be written.
-        let _ = file.set_len(0).and_then(|()| file.rewind()).and_then(|()| file.write_all(&text));
+        write_holder(&mut file, me);
         Ok(Self { _file: file })
     }
 }
@@ -67,8 +82,16 @@ fn open(path: &Path) -> io::Result<File> {
     if let Some(folder) = path.parent() {
         std::fs::create_dir_all(folder)?;
     }
-    let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    Ok(File::from(rustix::fs::open(path, flags, Mode::RUSR | Mode::WUSR | Mode::RGRP | Mode::ROTH)?))
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    // Who may write it is for the user's mask to say, as with everything in a repository that several users share.
+    let everyone = Mode::RUSR | Mode::WUSR | Mode::RGRP | Mode::WGRP | Mode::ROTH | Mode::WOTH;
+    match rustix::fs::open(path, flags | OFlags::RDWR | OFlags::CREATE, everyone) {
+        // A lock that another user made can be held without being written.
+        Err(rustix::io::Errno::ACCESS) => {
+            Ok(File::from(rustix::fs::open(path, flags | OFlags::RDONLY, Mode::empty())?))
+        }
+        opened => Ok(File::from(opened?)),
+    }
 }
 
 fn try_lock(file: &File, how: FlockOperation) -> io::Result<bool> {
@@ -77,6 +100,12 @@ fn try_lock(file: &File, how: FlockOperation) -> io::Result<bool> {
         Err(rustix::io::Errno::WOULDBLOCK) => Ok(false),
         Err(error) => Err(error.into()),
     }
+}
+
+/// Says who it is. Only for people who wait; a lock is held whether or not this can be written.
+fn write_holder(file: &mut File, me: &LockHolder) {
+    let text = serde_json::to_vec(me).expect("bug: a holder is plain text and numbers");
+    let _ = file.set_len(0).and_then(|()| file.rewind()).and_then(|()| file.write_all(&text));
 }
 
 fn read_holder(file: &mut File) -> Option<LockHolder> {
