@@ -1,6 +1,7 @@
 //! Benchmarks: every figure is a ratio to plain Git on the same repository, measured in turns in one run.
 
 mod context;
+mod edits;
 mod fixture;
 mod forge;
 mod large;
@@ -25,7 +26,7 @@ pub fn run(root: &Path, name: &str, tree: Option<&str>) -> Result<(), Failure> {
     let sections = match name {
         "context" => context::run(root, tree)?,
         "large" => large::run(root)?,
-        "stack" => stack::run(root)?,
+        "stack" => stack::run(root)?.into_iter().chain(edits::run(root)?).collect(),
         "forge" => forge::run(root)?,
         "protocol" => protocol::run(root)?,
         "sprites" => sprites::run(root)?,
