@@ -114,6 +114,7 @@ pub fn check_new_name(snapshot: &Snapshot, name: &BranchName) -> Result<(), Refu
             .hint(format!("lattice checkout {}, or pick another name", name.word())));
     }
     check_room(snapshot.branches.keys().chain(snapshot.metadata.keys()), name)?;
+    check_case(snapshot.branches.keys(), name)?;
     if snapshot.metadata.contains_key(name) {
         return Err(Refusal::new(
             "metadata-exists",
@@ -122,6 +123,19 @@ pub fn check_new_name(snapshot: &Snapshot, name: &BranchName) -> Result<(), Refu
         .hint("run `lattice doctor` to remove or restore it"));
     }
     Ok(())
+}
+
+/// Refuses a name that is another one where file systems ignore case.
+fn check_case<'a>(mut others: impl Iterator<Item = &'a BranchName>, name: &BranchName) -> Result<(), Refusal> {
+    let lower = name.as_str().to_lowercase();
+    match others.find(|other| *other != name && other.as_str().to_lowercase() == lower) {
+        Some(other) => Err(Refusal::new(
+            "branch-name-clash",
+            format!("`{name}` and `{other}` differ in case alone; on many file systems they are one branch"),
+        )
+        .hint("pick another name")),
+        None => Ok(()),
+    }
 }
 
 /// Refuses a name that Git could not store beside `others`.

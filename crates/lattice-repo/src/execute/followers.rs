@@ -22,6 +22,9 @@ impl Executor<'_> {
             let (Some(branch), Some(old), Some(new)) = (edit.name.as_branch(), edit.old, edit.new) else { continue };
             let elsewhere = read.worktrees.get(&branch).filter(|path| Some(*path) != here.as_ref());
             let Some(work_dir) = elsewhere.filter(|_| old != new) else { continue };
+            if !work_dir.exists() {
+                return Err(held(&branch, work_dir, "is gone; if that is for good: git worktree prune"));
+            }
             let files = self.repo.with_objects(|objects| {
                 Ok(FileMove { from: objects.tree_of(old)?, to: self.picker.tree_of(objects, new)? })
             })?;
@@ -96,5 +99,5 @@ impl Executor<'_> {
 
 fn held(branch: &BranchName, work_dir: &Path, why: &str) -> ExecuteError {
     let reason = format!("the worktree {} {why}", work_dir.display());
-    ExecuteError::HeldBack { branch: branch.clone(), reason }
+    ExecuteError::HeldBack { held: [(branch.clone(), reason)].into() }
 }
