@@ -88,6 +88,14 @@ impl Expected {
         }
     }
 
+    /// The branch stays where it is.
+    pub(crate) fn keep(&mut self, before: &World, branch: &str) {
+        let was = before.tip(branch).zip(before.base(branch));
+        if let (Some(known), Some((tip, base))) = (self.branches.get_mut(branch), was) {
+            known.state = State::Exact { tip: tip.clone(), base: base.to_owned() };
+        }
+    }
+
     pub(crate) fn reparent(&mut self, branch: &str, parent: &str) {
         if let Some(known) = self.branches.get_mut(branch) {
             known.parent = parent.to_owned();

@@ -8,7 +8,7 @@ use lattice_testkit::{GitWrapper, Output, TestRepo};
 use crate::action::{Action, Kind};
 use crate::lattice;
 use crate::oracle::{Expected, Files, invalid, unmet};
-use crate::world::{Place, Reader, World};
+use crate::world::{Place, Reader, TRUNK, World};
 
 /// Something that must not happen.
 #[derive(Clone, Debug)]
@@ -120,11 +120,12 @@ impl Storm {
         &mut self,
         place: usize,
         args: &[String],
-        expected: Expected,
+        mut expected: Expected,
         wrapper: Option<&GitWrapper>,
     ) -> Checked {
         let before = self.world.clone();
         let output = self.run(place, args, wrapper);
+        self.excuse(&mut expected, &output);
         self.world = self.reader.read();
         let told = format!("`{}` in {}\n{}", args.join(" "), before.places[place].dir.display(), output.snapshot());
         self.count(&args[0], &output);
@@ -153,6 +154,19 @@ impl Storm {
             }
             Some(3) if before.marker.is_none() => Err(Violation::new("false in-progress", told)),
             _ => self.check_unchanged(&before, "refused", &told),
+        }
+    }
+
+    /// A branch that is said to be kept is expected to be as it was, if there is a reason: a conflict among several
+    /// stacks, or a worktree in the way.
+    fn excuse(&self, expected: &mut Expected, output: &Output) {
+        let lines = output.stdout.lines().chain(output.stderr.lines());
+        for (branch, reason) in lines.filter_map(|line| line.strip_prefix("kept ")?.split_once(" (")) {
+            let elsewhere = self.world.places.iter().any(|place| place.branch() == Some(branch));
+            let conflicts = reason.contains("conflicts in ") && self.world.upstack(TRUNK).len() > 1;
+            if conflicts || (elsewhere && reason.starts_with("the worktree ")) {
+                expected.keep(&self.world, branch);
+            }
         }
     }
 
