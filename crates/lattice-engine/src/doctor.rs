@@ -202,6 +202,7 @@ fn changed_by(fix: &Plan) -> Vec<String> {
         | Step::Rewrite { .. }
         | Step::SetRef { .. }
         | Step::SetMetadata { .. }
+        | Step::MoveOptions { .. }
         | Step::Guard { .. }
         | Step::Switch { .. }
         | Step::RestoreWorktree { .. }

@@ -5,7 +5,7 @@ use lattice_model::gate::{Command, Gate, ReadyContext, Refusal, RepairBundle, ga
 use lattice_model::id::{ContentDigest, OpId};
 use lattice_model::plan::Plan;
 use lattice_model::snapshot::Snapshot;
-use lattice_repo::{ExecuteError, Executed, Lock, OperationRequest, Paused, ReadWorkingCopy};
+use lattice_repo::{Conflict, ExecuteError, Executed, Lock, OperationRequest, Paused, ReadWorkingCopy};
 
 use crate::{Engine, EngineError};
 
@@ -32,6 +32,8 @@ pub enum Outcome {
     },
     Planned {
         plan: Plan,
+        /// The conflicts that it would run into, or why they cannot be told.
+        conflicts: Result<Vec<Conflict>, String>,
     },
     /// The plan is not the one that was agreed to.
     Differs {
@@ -111,9 +113,11 @@ impl Engine {
             };
             self.trace("execute", operation.op.as_str());
             match self.repo.execute(lock, ready.snapshot(), operation) {
-                Err(ExecuteError::HeldBack { branch, reason }) if !ready.snapshot().held.contains_key(&branch) => {
+                Err(ExecuteError::HeldBack { held })
+                    if held.keys().any(|branch| !ready.snapshot().held.contains_key(branch)) =>
+                {
                     snapshot = ready.snapshot().clone();
-                    snapshot.held.insert(branch, reason);
+                    snapshot.held.extend(held);
                 }
                 executed => {
                     let outcome = self.told(executed?, plan.clone());
@@ -156,7 +160,11 @@ impl Engine {
         let digest = plan.digest();
         self.trace("plan", digest.as_str());
         Ok(match mode {
-            Mode::DryRun => Decision::Tell(Outcome::Planned { plan }),
+            Mode::DryRun => {
+                let foreseen = self.repo.foresee(ready.snapshot(), &plan, &self.environment.now);
+                let conflicts = foreseen.map_err(|error| error.to_string());
+                Decision::Tell(Outcome::Planned { plan, conflicts })
+            }
             Mode::ExecuteExactly(agreed) if *agreed != digest => Decision::Tell(Outcome::Differs { plan }),
             Mode::Execute | Mode::ExecuteExactly(_) if plan.is_empty() => Decision::Tell(Outcome::Nothing { plan }),
             Mode::Execute | Mode::ExecuteExactly(_) => Decision::Execute(ready, plan),

@@ -1,5 +1,6 @@
 //! What commands that only look need beyond a snapshot.
 
+use lattice_model::command::squash::BranchHunk;
 use lattice_model::doctor;
 use lattice_model::id::Oid;
 use lattice_model::issue::Severity;
@@ -42,6 +43,16 @@ impl Engine {
         let head = snapshot.head.branch().and_then(|branch| snapshot.tip(branch));
         match (head, snapshot.trunk()) {
             (Some(head), Some((_, trunk))) => Ok(self.repo.staged_hunks(head, trunk)?),
+            (None, _) | (_, None) => Ok(Vec::new()),
+        }
+    }
+
+    /// What the current branch changes, in the smallest parts that can go elsewhere by themselves.
+    pub fn branch_hunks(&self, snapshot: &Snapshot) -> Result<Vec<BranchHunk>, EngineError> {
+        let Some(branch) = snapshot.head.branch() else { return Ok(Vec::new()) };
+        let fork = snapshot.position(branch).and_then(|position| position.fork);
+        match (fork, snapshot.tip(branch)) {
+            (Some(fork), Some(tip)) => Ok(self.repo.hunks_between(fork, tip)?),
             (None, _) | (_, None) => Ok(Vec::new()),
         }
     }

@@ -1,5 +1,7 @@
 //! Plans: the only form between a validated state and a change of the repository.
 
+mod derivation;
+
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
@@ -11,6 +13,8 @@ use crate::id::{ContentDigest, Oid};
 use crate::name::{BranchName, RefName};
 use crate::time::Timestamp;
 
+pub use derivation::{Derivation, Fixup, LineChange};
+
 /// A described change: deterministic, previewable, serialisable, and free of clock and identity.
 ///
 /// The one domain type that is a document by definition: the journal stores it and `continue`
@@ -20,6 +24,8 @@ use crate::time::Timestamp;
 pub struct Plan {
     pub command: String,
     pub hooks: Hooks,
+    #[serde(default, skip_serializing_if = "OnConflict::is_pause")]
+    pub on_conflict: OnConflict,
     /// In the order of their phases.
     pub steps: Vec<Step>,
     /// What the plan leaves as it is although it was in reach, with the reason.
@@ -33,6 +39,23 @@ pub enum Hooks {
     #[default]
     Run,
     Skip,
+}
+
+/// What happens when commits do not apply to their new place.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum OnConflict {
+    /// The user is asked to resolve it.
+    #[default]
+    Pause,
+    /// The stack stays as it is, and the others move.
+    SkipStack,
+}
+
+impl OnConflict {
+    fn is_pause(&self) -> bool {
+        *self == Self::Pause
+    }
 }
 
 /// A branch that was left alone.
@@ -81,6 +104,8 @@ pub enum Step {
     SetRef { name: RefName, expected: Expected, to: Option<Place> },
     /// Writes the metadata document of a branch.
     SetMetadata { branch: BranchName, expected: Expected, document: MetadataDraft },
+    /// Gives a branch the options that Git's configuration has for another, as its upstream.
+    MoveOptions { from: BranchName, to: BranchName },
     /// Depends on a ref without changing it.
     Guard { name: RefName, expected: Expected },
     /// Checks a branch out in the worktree where the operation runs.
@@ -156,34 +181,6 @@ impl CommitMode {
     }
 }
 
-/// Lines of one file that take the place of others.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Fixup {
-    pub commit: Oid,
-    pub path: String,
-    /// How many lines of the commit's file come before.
-    pub at: usize,
-    /// How many lines of the current commit's file come before.
-    pub here: usize,
-    pub removed: Vec<String>,
-    pub added: Vec<String>,
-}
-
-/// Where the changes of a new commit come from.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub enum Derivation {
-    /// All changes of these commits, oldest first, on the commit below them.
-    Squash { commits: Vec<Oid>, onto: Oid },
-    /// What `from` changed in these files since `onto`.
-    Files { from: Oid, onto: Oid, paths: Vec<String> },
-    /// What is left of the changes of these commits on top of a branch that took some of them.
-    Rest { commits: Vec<Oid>, below: BranchName },
-    /// The opposite of a commit.
-    Revert { commit: Oid, onto: Oid },
-}
-
 /// What a ref is expected to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -249,7 +246,8 @@ pub enum NewValue {
 
 impl Plan {
     pub fn new(command: &str, hooks: Hooks) -> Self {
-        Self { command: command.to_owned(), hooks, steps: Vec::new(), kept: Vec::new() }
+        let on_conflict = OnConflict::Pause;
+        Self { command: command.to_owned(), hooks, on_conflict, steps: Vec::new(), kept: Vec::new() }
     }
 
     /// Adds a step.
@@ -322,6 +320,7 @@ impl Step {
             | Self::Rewrite { .. }
             | Self::SetRef { .. }
             | Self::SetMetadata { .. }
+            | Self::MoveOptions { .. }
             | Self::Guard { .. }
             | Self::Switch { .. }
             | Self::LeaveFiles { .. }
@@ -357,6 +356,7 @@ impl Step {
             }
             Self::WriteConfig { .. }
             | Self::Stage { .. }
+            | Self::MoveOptions { .. }
             | Self::Guard { .. }
             | Self::Switch { .. }
             | Self::LeaveFiles { .. }
@@ -384,12 +384,7 @@ impl Step {
                 CommitMode::OnTopElsewhere(at) => format!("apply what is staged to {branch} on {}", at.short()),
                 CommitMode::AmendElsewhere(at) => format!("apply what is staged to {} of {branch}", at.short()),
             },
-            Self::Derive { branch, how, .. } => match how {
-                Derivation::Squash { commits, .. } => format!("make one commit of the {} of {branch}", commits.len()),
-                Derivation::Files { paths, .. } => format!("commit the changes of {} to {branch}", paths.join(", ")),
-                Derivation::Rest { below, .. } => format!("commit the rest of {branch} on the new {below}"),
-                Derivation::Revert { commit, .. } => format!("take {} back on {branch}", commit.short()),
-            },
+            Self::Derive { branch, how, .. } => how.preview(branch),
             Self::Fixup { fixup } => {
                 format!("change {}:{} in {}", fixup.path, fixup.at + 1, fixup.commit.short())
             }
@@ -410,7 +405,7 @@ impl Step {
             Self::Fetch { remote } => format!("fetch from {remote}"),
             Self::Push { remote, updates } => preview_push(remote, updates),
             Self::Host { action } => action.preview(),
-            Self::Guard { .. } | Self::Verify => return None,
+            Self::MoveOptions { .. } | Self::Guard { .. } | Self::Verify => return None,
         };
         Some(line)
     }

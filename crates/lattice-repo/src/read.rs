@@ -28,6 +28,15 @@ impl Repo {
         self.git.staged_hunks(head, floor)
     }
 
+    /// What `to` changed since `from`, in the smallest parts that can go elsewhere by themselves.
+    pub fn hunks_between(
+        &self,
+        from: Oid,
+        to: Oid,
+    ) -> Result<Vec<lattice_model::command::squash::BranchHunk>, GitError> {
+        self.git.hunks_between(from, to)
+    }
+
     /// The commit that a user's text names; `None` if it names none, or several.
     pub fn find_commit(&self, name: &str) -> Result<Option<Oid>, GitError> {
         if name.starts_with('-') || name.contains(char::is_whitespace) {

@@ -291,6 +291,7 @@ impl From<DeriveError> for Failure {
             ),
             DeriveError::AbsorbConflicts { .. } => Self::new("absorb-conflicts", text)
                 .hint("nothing was changed; unstage those hunks, or lattice modify --into <branch>"),
+            DeriveError::LinesMoved { .. } => Self::new("lines-moved", text).hint("nothing was changed; try again"),
             DeriveError::NotLinear { .. } => Self::new("merge-commit", text).hint("nothing was changed"),
             DeriveError::RevertConflicts { .. } => Self::new("revert-conflicts", text)
                 .cause("later commits changed the same lines")

@@ -53,6 +53,7 @@ impl Command for Rename {
             let expected = expected_metadata(snapshot, child);
             plan.steps.push(Step::SetMetadata { branch: child.clone(), expected, document });
         }
+        plan.steps.push(Step::MoveOptions { from: old, to: self.name.clone() });
         Ok(plan.then(Step::Switch { to: HeadValue::Branch(self.name.clone()) }).verified())
     }
 }

@@ -1,10 +1,12 @@
 //! `restack`: brings branches onto their parents' tips, all levels.
 
+use std::collections::BTreeSet;
+
 use crate::capability::Capability;
 use crate::gate::{Command, ReadyContext, Refusal};
 use crate::issue::Issue;
 use crate::name::BranchName;
-use crate::plan::{Hooks, NewValue, Plan, TouchedRef};
+use crate::plan::{Hooks, NewValue, OnConflict, Plan, Step, TouchedRef};
 use crate::snapshot::Snapshot;
 
 use super::rewrite::Rewriting;
@@ -102,7 +104,21 @@ fn planned(snapshot: &Snapshot, branches: &[BranchName], hooks: Hooks) -> Result
             rewriting.bring(branch)?;
         }
     }
-    Ok(rewriting.finish(Plan::new(Restack::NAME, hooks)).verified())
+    let mut plan = rewriting.finish(Plan::new(Restack::NAME, hooks)).verified();
+    if stacks(snapshot, &plan) > 1 {
+        plan.on_conflict = OnConflict::SkipStack;
+    }
+    Ok(plan)
+}
+
+/// How many stacks a plan rewrites something of.
+fn stacks(snapshot: &Snapshot, plan: &Plan) -> usize {
+    let graph = snapshot.graph();
+    let bottom = |step: &Step| match step {
+        Step::Rewrite { branch, .. } => Some(graph.downstack(branch).first().unwrap_or(branch).clone()),
+        _ => None,
+    };
+    plan.steps.iter().filter_map(bottom).collect::<BTreeSet<_>>().len()
 }
 
 /// The branches whose tips a plan changes.

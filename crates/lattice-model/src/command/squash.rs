@@ -8,7 +8,7 @@ use crate::history::Position;
 use crate::id::Oid;
 use crate::issue::Issue;
 use crate::name::BranchName;
-use crate::plan::{Derivation, Expected, FreezeDraft, Hooks, MetadataDraft, Place, Plan, Step, count};
+use crate::plan::{Derivation, Expected, FreezeDraft, Hooks, LineChange, MetadataDraft, Place, Plan, Step, count};
 use crate::snapshot::Snapshot;
 
 use super::restack::{Restack, removed};
@@ -36,6 +36,28 @@ pub enum SplitBy {
     Commit,
     /// The changes of these files go to a branch below; paths from the top of the repository.
     File(Vec<String>),
+    /// These hunks go to a branch below.
+    Hunk(Vec<BranchHunk>),
+}
+
+/// One change of the current branch that can go elsewhere by itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum BranchHunk {
+    Lines(LineChange),
+    /// A file that is new or gone, or that is no text.
+    Whole {
+        path: String,
+        what: &'static str,
+    },
+}
+
+impl BranchHunk {
+    pub fn path(&self) -> &str {
+        match self {
+            Self::Lines(change) => &change.path,
+            Self::Whole { path, .. } => path,
+        }
+    }
 }
 
 /// Takes a commit back on a new branch on the trunk.
@@ -100,7 +122,11 @@ impl Split {
         let own = Own::of(snapshot, branch)?;
         match &self.by {
             SplitBy::Commit => self.by_commit(snapshot, branch, &own),
-            SplitBy::File(paths) => self.by_file(snapshot, branch, &own, paths),
+            SplitBy::File(paths) => {
+                let lower = Derivation::Files { from: own.tip, onto: own.fork, paths: paths.clone() };
+                self.in_two(snapshot, branch, &own, lower)
+            }
+            SplitBy::Hunk(hunks) => self.in_two(snapshot, branch, &own, some_hunks(&own, hunks)),
         }
     }
 
@@ -135,11 +161,10 @@ impl Split {
             .verified())
     }
 
-    /// The files go to a branch below; the rest of the changes stays, as one commit whose files are what they were.
-    fn by_file(&self, snapshot: &Snapshot, branch: &BranchName, own: &Own, paths: &[String]) -> Result<Plan, Refusal> {
+    /// Some changes go to a branch below; the rest stays, as one commit whose files are what they were.
+    fn in_two(&self, snapshot: &Snapshot, branch: &BranchName, own: &Own, lower: Derivation) -> Result<Plan, Refusal> {
         let (metadata, _) = snapshot.metadata_of(branch).expect("bug: tracked branches have metadata");
         let name = part(snapshot, branch, 1)?;
-        let lower = Derivation::Files { from: own.tip, onto: own.fork, paths: paths.to_vec() };
         let rest = Derivation::Rest { commits: own.commits.clone(), below: name.clone() };
         let mut document = draft_of(metadata);
         (document.parent, document.base) = (Parent::Branch(name.clone()), Place::TipOf(name.clone()));
@@ -201,6 +226,17 @@ impl Own {
         })?;
         Ok(Self { tip, fork, commits: commits.into_iter().rev().collect() })
     }
+}
+
+fn some_hunks(own: &Own, hunks: &[BranchHunk]) -> Derivation {
+    let (mut lines, mut paths) = (Vec::new(), Vec::new());
+    for hunk in hunks {
+        match hunk {
+            BranchHunk::Lines(change) => lines.push(change.clone()),
+            BranchHunk::Whole { path, .. } => paths.push(path.clone()),
+        }
+    }
+    Derivation::Hunks { from: own.tip, onto: own.fork, lines, paths }
 }
 
 fn check_current(snapshot: &Snapshot, plan: impl Fn(&BranchName) -> Result<Plan, Refusal>) -> Vec<Issue> {

@@ -4,6 +4,7 @@ use crate::capability::Capability;
 use crate::event::{Event, HeadValue, RefChange};
 use crate::gate::{Command, ReadyContext, Refusal};
 use crate::id::ContentDigest;
+use crate::name::BranchName;
 use crate::plan::{Expected, Hooks, OldFile, Place, Plan, Step};
 use crate::snapshot::Snapshot;
 
@@ -46,12 +47,32 @@ impl Command for Undo {
             let to = change.old.map(Place::Object);
             plan.steps.push(Step::SetRef { name: change.name.clone(), expected, to });
         }
+        if let Some((from, to)) = self.renamed() {
+            plan.steps.push(Step::MoveOptions { from: to, to: from });
+        }
         self.restore_worktree(snapshot, &mut plan)?;
         Ok(plan.verified())
     }
 }
 
 impl Undo {
+    /// The old and the new name, if the operation gave a branch another one.
+    fn renamed(&self) -> Option<(BranchName, BranchName)> {
+        let branches = self.event.refs.iter().filter_map(|change| Some((change.name.as_branch()?, change)));
+        let (mut gone, mut made) = (Vec::new(), Vec::new());
+        for (branch, change) in branches {
+            match (change.old, change.new) {
+                (Some(tip), None) => gone.push((branch, tip)),
+                (None, Some(tip)) => made.push((branch, tip)),
+                (Some(_), Some(_)) | (None, None) => {}
+            }
+        }
+        match (gone.as_slice(), made.as_slice()) {
+            ([(from, left)], [(to, found)]) if left == found => Some((from.clone(), to.clone())),
+            _ => None,
+        }
+    }
+
     /// Every ref must still have the value that the operation left.
     fn check_values(&self, snapshot: &Snapshot) -> Result<(), Refusal> {
         let moved: Vec<&RefChange> =

@@ -2,7 +2,7 @@
 
 use lattice_model::id::Oid;
 use lattice_model::name::BranchName;
-use lattice_model::plan::{Derivation, Place};
+use lattice_model::plan::{Derivation, LineChange, Place};
 
 use crate::git::commits::{NewCommit, RawCommit};
 
@@ -33,6 +33,7 @@ impl Executor<'_> {
                 self.together(commits, onto)?
             }
             Derivation::Files { from, onto, paths } => self.files_of(*from, *onto, paths)?,
+            Derivation::Hunks { from, onto, lines, paths } => self.hunks_of((*from, *onto), lines, paths)?,
             Derivation::Revert { commit, onto } => self.opposite(*commit, *onto)?,
         };
         if let Some(message) = message {
@@ -42,9 +43,10 @@ impl Executor<'_> {
         if below == draft.tree {
             return Err(match how {
                 Derivation::Revert { commit, .. } => DeriveError::NothingToRevert { commit: *commit },
-                Derivation::Squash { .. } | Derivation::Rest { .. } | Derivation::Files { .. } => {
-                    DeriveError::NothingLeft { branch: branch.clone() }
-                }
+                Derivation::Squash { .. }
+                | Derivation::Rest { .. }
+                | Derivation::Files { .. }
+                | Derivation::Hunks { .. } => DeriveError::NothingLeft { branch: branch.clone() },
             }
             .into());
         }
@@ -70,11 +72,66 @@ impl Executor<'_> {
 
     fn files_of(&self, from: Oid, onto: Oid, paths: &[String]) -> Result<Draft, ExecuteError> {
         let commit = self.repo.with_objects(|objects| objects.commit(from))?;
+        let tree = self.with_files(onto, commit.tree, paths)?;
+        self.part_of(commit, onto, tree, paths)
+    }
+
+    fn hunks_of(
+        &mut self,
+        (from, onto): (Oid, Oid),
+        lines: &[LineChange],
+        paths: &[String],
+    ) -> Result<Draft, ExecuteError> {
+        let commit = self.repo.with_objects(|objects| objects.commit(from))?;
+        let mut tree = self.with_files(onto, commit.tree, paths)?;
+        let mut named = paths.to_vec();
+        for changes in lines.chunk_by(|one, other| one.path == other.path) {
+            let path = &changes[0].path;
+            tree = self.with_lines(tree, path, changes)?;
+            named.push(path.clone());
+        }
+        self.picker.flush(&self.git)?;
+        self.part_of(commit, onto, tree, &named)
+    }
+
+    /// The tree of a commit, with these files as another tree has them.
+    fn with_files(&self, onto: Oid, from: Oid, paths: &[String]) -> Result<Oid, ExecuteError> {
         let below = self.repo.with_objects(|objects| objects.tree_of(onto))?;
+        if paths.is_empty() {
+            return Ok(below);
+        }
         let index = self.own_index().with_extension("part");
-        let tree = self.git.tree_with(&index, below, commit.tree, paths);
+        let tree = self.git.tree_with(&index, below, from, paths);
         let _ = std::fs::remove_file(&index);
-        let tree = tree?;
+        Ok(tree?)
+    }
+
+    /// A tree with some lines of one file changed, each of which has to be what it is expected to be.
+    fn with_lines(&mut self, tree: Oid, path: &str, changes: &[LineChange]) -> Result<Oid, ExecuteError> {
+        let missing = || ExecuteError::from(DeriveError::LinesMoved { path: path.to_owned() });
+        let picker = &mut self.picker;
+        let content = self.repo.with_objects(|objects| match picker.file(objects, tree, path)? {
+            Some(blob) => Ok(objects.contents(&[blob.to_string()])?.pop().flatten()),
+            None => Ok(None),
+        })?;
+        let content = content.ok_or_else(missing)?;
+        let mut lines: Vec<&[u8]> = content.split_inclusive(|byte| *byte == b'\n').collect();
+        // From the end, so that the places of the others stay what they are.
+        for change in changes.iter().rev() {
+            let range = change.at..change.at + change.removed.len();
+            let found = lines.get(range.clone()).ok_or_else(missing)?;
+            if !found.iter().copied().eq(change.removed.iter().map(String::as_bytes)) {
+                return Err(missing());
+            }
+            lines.splice(range, change.added.iter().map(String::as_bytes));
+        }
+        let content = lines.concat();
+        let replaced = self.repo.with_objects(|objects| picker.replace(objects, tree, path, &content))?;
+        replaced.ok_or_else(missing)
+    }
+
+    /// A commit of a part of what another one changed.
+    fn part_of(&self, commit: RawCommit, onto: Oid, tree: Oid, paths: &[String]) -> Result<Draft, ExecuteError> {
         if tree == commit.tree {
             return Err(DeriveError::NothingLeft { branch: self.current_name()? }.into());
         }

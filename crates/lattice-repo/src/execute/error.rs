@@ -1,5 +1,6 @@
 //! Why an execution failed, and whether that left anything to finish or reverse.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
 
@@ -21,8 +22,8 @@ pub enum ExecuteError {
     ConfigChanged,
     #[error("{branch} was checked out in {} meanwhile", path.display())]
     Occupied { branch: BranchName, path: PathBuf },
-    #[error("{branch} cannot move: {reason}")]
-    HeldBack { branch: BranchName, reason: String },
+    #[error("branches cannot move: {}", told(held))]
+    HeldBack { held: BTreeMap<BranchName, String> },
     #[error("rebasing {branch} runs into a conflict, which needs a working tree without uncommitted changes")]
     NeedsCleanTree { branch: BranchName },
     #[error("what is staged does not apply to {branch}")]
@@ -74,6 +75,8 @@ pub enum DeriveError {
     DoesNotFit { path: String },
     #[error("{branch} changes lines beside those that would be absorbed")]
     AbsorbConflicts { branch: BranchName },
+    #[error("the lines of {path} are not where the plan has them")]
+    LinesMoved { path: String },
     #[error("{commit} has not exactly one parent")]
     NotLinear { commit: Oid },
 }
@@ -118,6 +121,12 @@ impl ExecuteError {
     pub(crate) fn incomplete(self) -> Self {
         Self::Incomplete { source: Box::new(self) }
     }
+}
+
+/// Each branch with its reason.
+fn told(held: &BTreeMap<BranchName, String>) -> String {
+    let told: Vec<_> = held.iter().map(|(branch, reason)| format!("{branch} ({reason})")).collect();
+    told.join(", ")
 }
 
 pub(crate) fn io_error(what: &'static str) -> impl FnOnce(io::Error) -> ExecuteError {

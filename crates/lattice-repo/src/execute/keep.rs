@@ -103,6 +103,7 @@ fn written_document(step: &Step) -> Option<RefName> {
         | Step::Fixup { .. }
         | Step::Rewrite { .. }
         | Step::SetRef { .. }
+        | Step::MoveOptions { .. }
         | Step::Guard { .. }
         | Step::Switch { .. }
         | Step::RestoreWorktree { .. }

@@ -5,6 +5,7 @@
 //! happens in between can be finished or reversed.
 
 mod absorb;
+mod conflicts;
 mod derive;
 mod error;
 mod followers;
@@ -16,6 +17,7 @@ mod produce;
 mod recover;
 mod remote;
 mod rewriting;
+mod rewritten;
 mod settle;
 
 use std::cell::RefCell;
@@ -33,7 +35,8 @@ use lattice_model::time::Timestamp;
 use crate::defect::Defect;
 use crate::durable;
 use crate::format;
-use crate::format::journal::{DivergenceSeen, Journal, Kind, WorktreeBefore};
+use crate::format::journal::{Journal, WorktreeBefore};
+use crate::git::manners::{Manners, NotesMode};
 use crate::git::picker::Picker;
 use crate::git::transaction::{RefEdit, RefSession};
 use crate::git::worktree::HeadName;
@@ -42,6 +45,7 @@ use crate::ledger::{NewEvent, last_event};
 use crate::lock::Lock;
 use crate::{Repo, verify};
 
+pub use conflicts::Conflict;
 use error::io_error;
 pub use error::{DeriveError, ExecuteError};
 pub(crate) use keep::KEEP;
@@ -72,6 +76,8 @@ pub struct Paused {
     pub command: String,
     pub branch: BranchName,
     pub files: Vec<String>,
+    /// Those of the files that git resolved as the user did before.
+    pub remembered: Vec<String>,
 }
 
 /// One operation under way.
@@ -86,6 +92,11 @@ pub(crate) struct Executor<'a> {
     /// Whether git made objects that are not flushed yet.
     made_by_git: bool,
     committer: Option<String>,
+    /// What the user's configuration says about rewriting, once it was asked.
+    manners: Option<Manners>,
+    notes: NotesMode,
+    /// What is left out because it does not apply.
+    conflicts: Vec<Conflict>,
     /// One process moves all refs of the operation, in several transactions.
     session: RefCell<Option<RefSession>>,
 }
@@ -111,29 +122,8 @@ impl Repo {
         snapshot: &Snapshot,
         request: OperationRequest,
     ) -> Result<Executed, ExecuteError> {
-        let journal = Journal {
-            kind: Kind::Journal,
-            schema_version: 1,
-            op_id: request.op,
-            origin: request.origin,
-            started_at: request.now.clone(),
-            plan: request.plan,
-            before: snapshot.fingerprint.clone(),
-            detail: request.detail,
-            intent_recorded: false,
-            divergence: snapshot.divergence.as_ref().map(|seen| DivergenceSeen {
-                prior: seen.prior.clone(),
-                current: seen.current.clone(),
-                changes: seen.changes.clone(),
-            }),
-            paused: false,
-            checked_out: snapshot.worktrees.clone(),
-            worktree: None,
-            tips: Default::default(),
-            resolved: Default::default(),
-            pause: None,
-            prepared: None,
-        };
+        let begun = Journal::new(snapshot, request.plan, (request.op, request.now.clone()));
+        let journal = Journal { origin: request.origin, detail: request.detail, ..begun };
         let mut executor = Executor::new(self, journal, snapshot.settings.clone(), request.now);
         executor.run_or_abort()
     }
@@ -144,7 +134,20 @@ impl<'a> Executor<'a> {
         let git = repo.git.with_hooks(journal.plan.hooks).inside(&journal.op_id);
         let picker = Picker::new(&repo.paths.common_dir);
         let made_by_git = journal.paused;
-        Self { repo, git, journal, settings, now, picker, made_by_git, committer: None, session: RefCell::new(None) }
+        Self {
+            repo,
+            git,
+            journal,
+            settings,
+            now,
+            picker,
+            made_by_git,
+            committer: None,
+            manners: None,
+            notes: NotesMode::Configured,
+            conflicts: Vec::new(),
+            session: RefCell::new(None),
+        }
     }
 
     /// Runs what is left of the operation; what fails before anything is visible leaves no trace but evidence.
@@ -197,6 +200,7 @@ impl<'a> Executor<'a> {
         }
         let (journal, marker) = (self.journal_file(), self.marker_file(OpPhase::Executing));
         let rewrites = self.journal.plan.steps.iter().any(|step| matches!(step, Step::Rewrite { .. }));
+        let moves = self.journal.plan.steps.iter().any(rewritten::has_manners);
         // The files wait for the disk; who commits can be asked meanwhile. Nothing may make objects before the marker
         // is there: after a power cut it is what has their remains cleared away.
         let written = thread::scope(|scope| {
@@ -205,11 +209,12 @@ impl<'a> Executor<'a> {
                 scope.spawn(move || journal.write().and_then(|()| if marks { marker.write() } else { Ok(()) }));
             // If git knows no committer, it says so where one is needed.
             self.committer = rewrites.then(|| self.git.committer().ok()).flatten();
+            self.manners = moves.then(|| self.git.manners(&self.repo.paths.common_dir).ok()).flatten();
             writing.join().expect("bug: writing does not panic")
         });
         written?;
         self.journal.worktree = self.read_worktree()?;
-        Ok(())
+        self.ask_before_rewriting()
     }
 
     /// Whether the plan concerns HEAD, index or files of this worktree.
@@ -226,6 +231,7 @@ impl<'a> Executor<'a> {
             Step::SetRef { name, .. } => name.as_branch().is_some_and(|branch| on_head(&branch)),
             Step::WriteConfig { .. }
             | Step::SetMetadata { .. }
+            | Step::MoveOptions { .. }
             | Step::Guard { .. }
             | Step::RemoveOpState
             | Step::RemoveLock { .. }
@@ -364,12 +370,15 @@ impl<'a> Executor<'a> {
         if !problems.is_empty() {
             return Err(ExecuteError::NotVerified { problems });
         }
+        self.copy_notes();
         self.record_committed(&prepared)?;
         // Whatever stands in the way of tidying up can wait until the next time.
         let _ = self.prune_keeps(prepared.seq);
         self.clean_up()?;
-        // The hook may report; by now it cannot change whether the operation happened.
+        // Hooks may report; by now they cannot change whether the operation happened.
         self.run_post_commit();
+        self.run_post_checkout();
+        self.run_post_rewrite();
         let refs =
             prepared.edits.iter().map(|edit| RefChange { name: edit.name.clone(), old: edit.old, new: edit.new });
         Ok(Executed::Done { op: self.journal.op_id.clone(), refs: refs.collect() })

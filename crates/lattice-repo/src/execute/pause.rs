@@ -72,6 +72,7 @@ impl Executor<'_> {
             op: self.journal.op_id.clone(),
             command: self.journal.plan.command.clone(),
             branch: branch.expect("bug: only a pause is reported"),
+            remembered: self.git.remembered(&files, &self.repo.paths.git_dir),
             files,
         }
     }

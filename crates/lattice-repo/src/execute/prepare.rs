@@ -176,6 +176,7 @@ impl Executor<'_> {
                 }
                 Step::WriteConfig { .. }
                 | Step::Stage { .. }
+                | Step::MoveOptions { .. }
                 | Step::Guard { .. }
                 | Step::Switch { .. }
                 | Step::LeaveFiles { .. }

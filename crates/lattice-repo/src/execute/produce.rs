@@ -4,7 +4,7 @@ use std::ffi::OsString;
 
 use lattice_model::id::Oid;
 use lattice_model::name::BranchName;
-use lattice_model::plan::{CommitMode, Step};
+use lattice_model::plan::{CommitMode, OnConflict, Step};
 
 use crate::git::commits::{NewCommit, RawCommit};
 
@@ -38,6 +38,7 @@ impl Executor<'_> {
                 | Step::WriteConfig { .. }
                 | Step::SetRef { .. }
                 | Step::SetMetadata { .. }
+                | Step::MoveOptions { .. }
                 | Step::Guard { .. }
                 | Step::Switch { .. }
                 | Step::RestoreWorktree { .. }
@@ -52,15 +53,24 @@ impl Executor<'_> {
         self.amend_commits()?;
         loop {
             match self.rewrite_remaining()? {
+                Outcome::Done if !self.conflicts.is_empty() => {
+                    return Err(ExecuteError::HeldBack { held: self.held_back() });
+                }
                 Outcome::Done => {
                     self.check_absorbed()?;
+                    self.sign()?;
                     return Ok(None);
                 }
                 // The rebase would go without what is absorbed.
                 Outcome::Conflict { rewrite, .. } if self.picker.amends() => {
                     return Err(DeriveError::AbsorbConflicts { branch: rewrite.branch }.into());
                 }
-                Outcome::Conflict { rewrite, onto } => {
+                Outcome::Conflict { rewrite, onto } if self.journal.plan.on_conflict == OnConflict::SkipStack => {
+                    self.note_conflict(&rewrite, onto)?;
+                }
+                Outcome::Conflict { rewrite, .. } => {
+                    self.sign()?;
+                    let onto = self.place(&rewrite.onto)?;
                     if let Some(paused) = self.pause(&rewrite, onto)? {
                         return Ok(Some(paused));
                     }

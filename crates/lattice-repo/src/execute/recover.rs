@@ -12,6 +12,7 @@ use crate::Repo;
 use crate::defect::Defect;
 use crate::durable;
 use crate::format::{self, journal::Prepared};
+use crate::git::manners::NotesMode;
 use crate::git::transaction::{RefEdit, Target};
 use crate::git::worktree::{HeadName, RebaseEnd, index_path, rebasing};
 use crate::lock::Lock;
@@ -38,6 +39,8 @@ impl Repo {
         let mut executor = self.in_progress(settings, now)?;
         if executor.journal.prepared.is_some() {
             executor.roll_forward().map_err(ExecuteError::incomplete)?;
+            // What came after the refs may have been done before.
+            executor.notes = NotesMode::Keep;
             return executor.finish();
         }
         if executor.journal.pause.is_some()
@@ -51,6 +54,7 @@ impl Repo {
         // Nothing was visible yet: the operation begins again, from the same plan.
         executor.journal.worktree = None;
         executor.journal.tips.clear();
+        executor.journal.signed.clear();
         executor.run_or_abort()
     }
 
@@ -215,6 +219,7 @@ impl Executor<'_> {
                 self.transact(&back)?;
             }
             self.restore_config(&prepared)?;
+            self.move_options(Way::Back);
             self.complete_files(&prepared, Way::Back)?;
             self.restore_index_before(&prepared)?;
             files_at = prepared.files.map(|files| files.from);
@@ -299,7 +304,7 @@ impl Executor<'_> {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Way {
+pub(super) enum Way {
     Forward,
     Back,
 }

@@ -38,6 +38,7 @@ impl Repo {
             | Step::Rewrite { .. }
             | Step::SetRef { .. }
             | Step::SetMetadata { .. }
+            | Step::MoveOptions { .. }
             | Step::Guard { .. }
             | Step::Switch { .. }
             | Step::RestoreWorktree { .. }

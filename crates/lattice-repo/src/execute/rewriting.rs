@@ -9,7 +9,7 @@ use lattice_model::plan::{Place, Step};
 
 use crate::defect::Defect;
 use crate::git::picker::{AHEAD, Pick};
-use crate::git::rewrite::Replayed;
+use crate::git::rewrite::{Picked, Replayed};
 
 use super::{ExecuteError, Executor};
 
@@ -20,7 +20,7 @@ pub(super) struct Rewrite {
     pub(super) tip: Oid,
     pub(super) fork: Oid,
     pub(super) commits: Vec<Oid>,
-    onto: Place,
+    pub(super) onto: Place,
 }
 
 pub(super) enum Outcome {
@@ -107,7 +107,7 @@ impl Executor<'_> {
     }
 
     /// `Name <mail> seconds zone` of the user, the same for all commits of the operation.
-    fn committer(&mut self) -> Result<String, ExecuteError> {
+    pub(super) fn committer(&mut self) -> Result<String, ExecuteError> {
         if let Some(committer) = &self.committer {
             return Ok(committer.clone());
         }
@@ -116,16 +116,16 @@ impl Executor<'_> {
 
     fn remaining(&self) -> Vec<Rewrite> {
         let drops = usize::from(self.git.has(Defect::CommitDropped));
+        let out = self.left_out();
+        let waits = |branch: &BranchName| !self.journal.tips.contains_key(branch) && !out.contains(branch);
         let step = |step: &Step| match step {
-            Step::Rewrite { branch, tip, fork, commits, onto } if !self.journal.tips.contains_key(branch) => {
-                Some(Rewrite {
-                    branch: branch.clone(),
-                    tip: *tip,
-                    fork: *fork,
-                    commits: commits[..commits.len().saturating_sub(drops)].to_vec(),
-                    onto: onto.clone(),
-                })
-            }
+            Step::Rewrite { branch, tip, fork, commits, onto } if waits(branch) => Some(Rewrite {
+                branch: branch.clone(),
+                tip: *tip,
+                fork: *fork,
+                commits: commits[..commits.len().saturating_sub(drops)].to_vec(),
+                onto: onto.clone(),
+            }),
             _ => None,
         };
         self.journal.plan.steps.iter().filter_map(step).collect()
@@ -237,8 +237,8 @@ impl Executor<'_> {
                 let pick = Pick { commit: *commit, onto: tip, committer: &committer };
                 let (git, picker) = (&self.git, &mut self.picker);
                 match self.repo.with_objects(|objects| git.pick(objects, picker, pick))? {
-                    Some(new) => tip = new,
-                    None => return Ok(Some(Outcome::Conflict { rewrite, onto })),
+                    Picked::Done(new) => tip = new,
+                    Picked::Conflict(_) => return Ok(Some(Outcome::Conflict { rewrite, onto })),
                 }
             }
             self.journal.tips.insert(rewrite.branch.clone(), tip);

@@ -17,6 +17,7 @@ use crate::ledger::{NewEvent, last_event, ledger_ref};
 
 use super::error::io_error;
 use super::keep::keep_ref;
+use super::recover::Way;
 use super::{ExecuteError, Executor};
 
 /// How often a reader's evidence may come between before we give up.
@@ -223,6 +224,7 @@ impl Executor<'_> {
     /// What follows once the refs have moved: configuration, HEAD, index.
     pub(super) fn settle_rest(&self, prepared: &Prepared) -> Result<(), ExecuteError> {
         self.write_config(prepared)?;
+        self.move_options(Way::Forward);
         if let Some(head) = &prepared.head_after {
             let current = self.head_commit().map(|(head, _)| head);
             if current.ok().as_ref() != Some(head) {
@@ -234,6 +236,18 @@ impl Executor<'_> {
             self.git.refresh_index(&crate::git::worktree::index_path(&self.repo.paths.git_dir))?;
         }
         Ok(())
+    }
+
+    /// Options of a branch follow its name. They are a convenience of git's, and nothing fails for want of them.
+    pub(super) fn move_options(&self, way: Way) {
+        for step in &self.journal.plan.steps {
+            if let Step::MoveOptions { from, to } = step {
+                let _ = match way {
+                    Way::Forward => self.git.move_branch_options(from, to),
+                    Way::Back => self.git.move_branch_options(to, from),
+                };
+            }
+        }
     }
 
     fn write_config(&self, prepared: &Prepared) -> Result<(), ExecuteError> {

@@ -7,6 +7,7 @@ use lattice_model::event::{ConfigChange, Detail, HeadValue, Origin, RefChange};
 use lattice_model::id::{Fingerprint, Oid, OpId};
 use lattice_model::name::{BranchName, RefName};
 use lattice_model::plan::Plan;
+use lattice_model::snapshot::Snapshot;
 use lattice_model::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -39,8 +40,41 @@ pub(crate) struct Journal {
     pub(crate) tips: BTreeMap<BranchName, Oid>,
     /// Branches whose tips the user made, by resolving a conflict.
     pub(crate) resolved: BTreeSet<BranchName>,
+    /// Branches whose new commits are signed.
+    #[serde(default)]
+    pub(crate) signed: BTreeSet<BranchName>,
     pub(crate) pause: Option<Pause>,
     pub(crate) prepared: Option<Prepared>,
+}
+
+impl Journal {
+    /// That of an operation of the user's which has done nothing yet.
+    pub(crate) fn new(snapshot: &Snapshot, plan: Plan, (op_id, started_at): (OpId, Timestamp)) -> Self {
+        Self {
+            kind: Kind::Journal,
+            schema_version: 1,
+            op_id,
+            origin: Origin::User,
+            started_at,
+            plan,
+            before: snapshot.fingerprint.clone(),
+            detail: Detail::default(),
+            intent_recorded: false,
+            divergence: snapshot.divergence.as_ref().map(|seen| DivergenceSeen {
+                prior: seen.prior.clone(),
+                current: seen.current.clone(),
+                changes: seen.changes.clone(),
+            }),
+            paused: false,
+            worktree: None,
+            checked_out: snapshot.worktrees.clone(),
+            tips: BTreeMap::new(),
+            resolved: BTreeSet::new(),
+            signed: BTreeSet::new(),
+            pause: None,
+            prepared: None,
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]

@@ -8,6 +8,7 @@ mod files;
 pub(crate) mod history;
 pub(crate) mod hooks;
 pub(crate) mod listing;
+pub(crate) mod manners;
 pub(crate) mod objects;
 pub(crate) mod pack;
 pub(crate) mod picker;

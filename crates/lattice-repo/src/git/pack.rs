@@ -137,7 +137,7 @@ impl Pack {
             // Who may read the files is a matter of configuration that git knows best.
             return git.call("index-pack").arg("--stdin").stdin(packed.stream).run().map(drop);
         }
-        packed.install(&common_dir.join("objects/pack"))
+        packed.install(&git.objects_dir(common_dir).join("pack"))
     }
 }
 

@@ -175,10 +175,21 @@ impl Picker {
             Some(tree) => *tree,
             None => self.commit(objects, commit)?.tree,
         };
-        let blob = self.pack.blob(content);
-        let Some(tree) = self.with_file(objects, tree, path, blob)? else { return Ok(None) };
+        let Some(tree) = self.replace(objects, tree, path, content)? else { return Ok(None) };
         self.amended.insert(commit, tree);
         Ok(Some(tree))
+    }
+
+    /// A tree with another content of one of its files; `None` if it has no such file.
+    pub(crate) fn replace(
+        &mut self,
+        objects: &mut ObjectReader,
+        tree: Oid,
+        path: &str,
+        content: &[u8],
+    ) -> Result<Option<Oid>, GitError> {
+        let blob = self.pack.blob(content);
+        self.with_file(objects, tree, path, blob)
     }
 
     /// A tree with another blob in the place of one of its files.

@@ -18,6 +18,9 @@ pub struct GitProgram {
     pub environment: Vec<(OsString, OsString)>,
 }
 
+/// Where git writes objects, if not to the repository.
+const OBJECT_DIRECTORY: &str = "GIT_OBJECT_DIRECTORY";
+
 /// Git, bound to one repository.
 #[derive(Debug, Clone)]
 pub(crate) struct Git {
@@ -96,6 +99,19 @@ impl Git {
         let mut git = self.clone();
         git.environment.push((INSIDE_OPERATION.into(), op.as_str().into()));
         git
+    }
+
+    /// The same repository, with new objects going to a folder of their own.
+    pub(crate) fn with_objects_in(&self, folder: &Path, objects: &Path) -> Self {
+        let mut git = self.clone();
+        git.environment.push((OBJECT_DIRECTORY.into(), folder.into()));
+        git.environment.push(("GIT_ALTERNATE_OBJECT_DIRECTORIES".into(), objects.into()));
+        git
+    }
+
+    /// Where new objects go.
+    pub(super) fn objects_dir(&self, common_dir: &Path) -> PathBuf {
+        self.variable(OBJECT_DIRECTORY).map_or_else(|| common_dir.join("objects"), PathBuf::from)
     }
 
     /// A variable of the environment that the program was started in.

@@ -12,6 +12,7 @@ use super::error::GitError;
 use super::objects::ObjectReader;
 use super::picker::{Pick, Picker};
 use super::process::{Call, Git};
+use super::rewrite::Picked;
 
 /// Transports that Git may use. Others, such as `ext::`, start programs that a URL names.
 const PROTOCOLS: &str = "file:git:http:https:ssh";
@@ -170,8 +171,8 @@ impl Git {
         let mut tip = base;
         for commit in listed.split(|byte| *byte == b'\n').filter_map(Oid::from_hex) {
             match self.pick(&mut objects, &mut picker, Pick { commit, onto: tip, committer: &committer })? {
-                Some(new) => tip = new,
-                None => return Ok(None),
+                Picked::Done(new) => tip = new,
+                Picked::Conflict(_) => return Ok(None),
             }
         }
         picker.flush(self)?;

@@ -21,6 +21,28 @@ pub(crate) enum Replayed {
     Unsupported,
 }
 
+/// How applying one commit ended.
+pub(crate) enum Picked {
+    Done(Oid),
+    /// The files that do not fit.
+    Conflict(Vec<String>),
+}
+
+/// How a merge of trees ended.
+enum Merged {
+    Tree(Oid),
+    Conflict(Vec<String>),
+}
+
+impl Merged {
+    fn tree(self) -> Option<Oid> {
+        match self {
+            Self::Tree(tree) => Some(tree),
+            Self::Conflict(_) => None,
+        }
+    }
+}
+
 impl Git {
     /// Applies what is above `forks` up to the tips of `branches` onto `onto`, for all of them at once.
     pub(crate) fn replay(&self, onto: Oid, forks: &[Oid], branches: &[BranchName]) -> Result<Replayed, GitError> {
@@ -59,49 +81,62 @@ impl Git {
         }
     }
 
-    /// Applies one commit onto another, without a working tree; `None` on a conflict.
+    /// Applies one commit onto another, without a working tree.
     pub(crate) fn pick(
         &self,
         objects: &mut ObjectReader,
         picker: &mut Picker,
         pick: Pick<'_>,
-    ) -> Result<Option<Oid>, GitError> {
+    ) -> Result<Picked, GitError> {
         if let Some(made) = picker.pick(objects, pick)? {
-            return Ok(Some(made));
+            return Ok(Picked::Done(made));
         }
         picker.flush(self)?;
         let merge = picker.merge_of(objects, pick)?;
-        match self.merge_trees(merge.base, merge.ours, merge.theirs)? {
-            Some(tree) => picker.commit_onto(objects, pick, tree).map(Some),
-            None => Ok(None),
+        match self.merge_files(merge.base, merge.ours, merge.theirs)? {
+            Merged::Tree(tree) => picker.commit_onto(objects, pick, tree).map(Picked::Done),
+            Merged::Conflict(files) => Ok(Picked::Conflict(files)),
         }
     }
 
     /// The three-way merge of trees, `None` on a conflict.
     pub(crate) fn merge_trees(&self, base: Oid, ours: Oid, theirs: Oid) -> Result<Option<Oid>, GitError> {
+        self.merge_files(base, ours, theirs).map(Merged::tree)
+    }
+
+    /// The three-way merge of trees, or the files that it does not come to an end with.
+    fn merge_files(&self, base: Oid, ours: Oid, theirs: Oid) -> Result<Merged, GitError> {
         if ours == base {
-            return Ok(Some(theirs));
+            return Ok(Merged::Tree(theirs));
         }
         if theirs == base || theirs == ours {
-            return Ok(Some(ours));
+            return Ok(Merged::Tree(ours));
         }
         // Git 2.39 finds the base itself, from history; so each tree becomes a commit of its own.
         let base = self.scaffold(base, None)?;
         let (ours, theirs) = (self.scaffold(ours, Some(base))?, self.scaffold(theirs, Some(base))?);
-        self.merged_tree(ours, theirs)
+        self.merged_files(ours, theirs)
     }
 
     /// The tree that merging two commits gives, `None` on a conflict.
     pub(crate) fn merged_tree(&self, ours: Oid, theirs: Oid) -> Result<Option<Oid>, GitError> {
+        self.merged_files(ours, theirs).map(Merged::tree)
+    }
+
+    fn merged_files(&self, ours: Oid, theirs: Oid) -> Result<Merged, GitError> {
         const COMMAND: &str = "merge-tree";
-        let arguments = ["--write-tree", "--no-messages", "--name-only"];
+        let arguments = ["--write-tree", "-z", "--no-messages", "--name-only"];
         let finished = self.call(COMMAND).args(arguments).args([ours.to_string(), theirs.to_string()]).finish()?;
+        let names = |stdout: &[u8]| -> Vec<String> {
+            let fields = stdout.split(|byte| *byte == 0).skip(1).filter(|field| !field.is_empty());
+            fields.map(|name| String::from_utf8_lossy(name).into_owned()).collect()
+        };
         if finished.code == 1 {
-            return Ok(None);
+            return Ok(Merged::Conflict(names(&finished.stdout)));
         }
         let stdout = finished.check(COMMAND)?;
-        let line = stdout.split(|byte| *byte == b'\n').next().unwrap_or_default();
-        Oid::from_hex(line).map(Some).ok_or_else(|| GitError::unexpected(COMMAND, "no tree"))
+        let tree = stdout.split(|byte| *byte == 0).next().unwrap_or_default();
+        Oid::from_hex(tree).map(Merged::Tree).ok_or_else(|| GitError::unexpected(COMMAND, "no tree"))
     }
 
     /// A commit that no ref ever points to.

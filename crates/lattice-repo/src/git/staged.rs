@@ -1,10 +1,11 @@
-//! What is staged, hunk by hunk, and which commits last touched the lines that it changes.
+//! Changes hunk by hunk: what is staged, with the commits that last touched its lines, and what a branch changed.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use lattice_model::command::absorb::{Home, Hunk};
+use lattice_model::command::squash::BranchHunk;
 use lattice_model::id::Oid;
-use lattice_model::plan::Fixup;
+use lattice_model::plan::{Fixup, LineChange};
 
 use super::error::GitError;
 use super::process::Git;
@@ -53,6 +54,40 @@ impl Git {
         Ok(hunks)
     }
 
+    /// What `to` changed since `from`, in the smallest parts that can go elsewhere by themselves.
+    pub(crate) fn hunks_between(&self, from: Oid, to: Oid) -> Result<Vec<BranchHunk>, GitError> {
+        let options = ["-r", "-p", "-U0", "--no-color", "--no-ext-diff", "--no-textconv", "--no-renames"];
+        let prefixes = ["--src-prefix=a/", "--dst-prefix=b/"];
+        let range = [from.to_string(), to.to_string()];
+        let shown = self.call("diff-tree").args(options).args(prefixes).args(range.clone()).arg("--").run()?;
+        let text = |lines: &[Vec<u8>]| -> Option<Vec<String>> {
+            lines.iter().map(|line| String::from_utf8(line.clone()).ok()).collect()
+        };
+        let mut by_path: BTreeMap<String, Vec<Option<LineChange>>> = BTreeMap::new();
+        for raw in parse(&shown) {
+            let Some(path) = raw.path else { continue };
+            let whole = raw.trouble.is_some();
+            let lines = (!whole).then(|| Some((text(&raw.removed)?, text(&raw.added)?))).flatten();
+            let change =
+                lines.map(|(removed, added)| LineChange { path: path.clone(), at: raw.before, removed, added });
+            by_path.entry(path).or_default().push(change);
+        }
+        let listed = self.call("diff-tree").args(["-r", "-z", "--no-renames"]).args(range).arg("--").run()?;
+        let mut hunks = Vec::new();
+        let mut fields = listed.split(|byte| *byte == 0);
+        while let (Some(header), Some(path)) = (fields.next(), fields.next()) {
+            let Ok(path) = String::from_utf8(path.to_vec()) else { continue };
+            let changes = by_path.remove(&path).unwrap_or_default();
+            match (what(header), changes.into_iter().collect::<Option<Vec<_>>>()) {
+                (None, Some(changes)) if !changes.is_empty() => {
+                    hunks.extend(changes.into_iter().map(BranchHunk::Lines))
+                }
+                (what, _) => hunks.push(BranchHunk::Whole { path, what: what.unwrap_or("no text") }),
+            }
+        }
+        Ok(hunks)
+    }
+
     /// For each line of a file of `head`: who touched it last.
     fn touched(&self, path: &str, head: Oid, floor: Oid) -> Result<Vec<Option<Touched>>, GitError> {
         const COMMAND: &str = "blame";
@@ -84,6 +119,19 @@ impl Git {
             (!renamed).then_some(Touched { below, ..touched })
         };
         Ok(touched.into_iter().map(known).collect())
+    }
+}
+
+/// What happened to a file besides a change of its lines, from `:<mode> <mode> <id> <id> <letter>`.
+fn what(header: &[u8]) -> Option<&'static str> {
+    let words: Vec<_> = header.split(|byte| *byte == b' ').collect();
+    match words[..] {
+        [.., b"A"] => Some("new file"),
+        [.., b"D"] => Some("removed file"),
+        [_, b"160000", ..] => Some("submodule"),
+        [_, b"120000", ..] => Some("symbolic link"),
+        [old, new, ..] if old.strip_prefix(b":") != Some(new) => Some("other kind of file"),
+        _ => None,
     }
 }
 

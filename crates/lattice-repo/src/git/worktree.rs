@@ -11,7 +11,8 @@ use lattice_model::snapshot::{GitOperation, Repository, StaleLock, WorkingCopy};
 use lattice_model::time::Timestamp;
 
 use super::error::GitError;
-use super::process::Git;
+use super::manners::{ALL_NOTES, REWRITE_REF};
+use super::process::{Call, Git};
 
 /// What HEAD names, before anyone looked whether it exists.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -130,18 +131,65 @@ impl Git {
             "--no-fork-point",
             "--empty=keep",
             "--reapply-cherry-picks",
+            // The hook was asked before, for all branches.
+            "--no-verify",
             "-q",
         ];
-        let call = self.call("rebase").args(options).arg("--onto").args(objects(&[onto, fork, tip]));
+        let call = self.rebase_call()?.args(options).arg("--onto").args(objects(&[onto, fork, tip]));
         self.rebase_end(call.finish()?, git_dir)
     }
 
+    /// Notes go along also where the user did not say which.
+    fn rebase_call(&self) -> Result<Call<'_>, GitError> {
+        let call = self.call("rebase");
+        Ok(match self.option("notes.rewriteRef")? {
+            Some(_) => call,
+            None => call.env(REWRITE_REF, ALL_NOTES),
+        })
+    }
+
     pub(crate) fn continue_rebase(&self, git_dir: &Path) -> Result<RebaseEnd, GitError> {
-        let finished = self.call("rebase").arg("--continue").finish()?;
+        let finished = self.rebase_call()?.arg("--continue").finish()?;
         self.rebase_end(finished, git_dir)
     }
 
+    /// The files that git resolved as they were resolved before, if the user has it remember.
+    pub(crate) fn remembered(&self, unmerged: &[String], git_dir: &Path) -> Vec<String> {
+        if !git_dir.join("MERGE_RR").exists() {
+            return Vec::new();
+        }
+        let Ok(remaining) = self.call("rerere").arg("remaining").run() else { return Vec::new() };
+        let remaining = String::from_utf8_lossy(&remaining);
+        let resolved = |file: &&String| remaining.lines().all(|left| left != *file);
+        unmerged.iter().filter(resolved).cloned().collect()
+    }
+
+    /// Goes on as long as git resolves and stages by itself what it resolved before, which users have to ask for.
+    fn past_remembered(&self, mut end: RebaseEnd, git_dir: &Path) -> Result<RebaseEnd, GitError> {
+        if end == RebaseEnd::Done || self.option("rerere.autoupdate")?.as_deref() != Some("true") {
+            return Ok(end);
+        }
+        // Each round has to get somewhere: what stops for another reason than a conflict stops again.
+        let mut before = None;
+        while end == RebaseEnd::Paused {
+            let at = self.call("rev-parse").args(["--verify", "-q", "HEAD"]).line()?;
+            let clean = matches!(self.status(), WorkingCopy::Known { unmerged, .. } if unmerged.is_empty());
+            if !clean || before.as_ref() == Some(&at) {
+                break;
+            }
+            before = Some(at);
+            let finished = self.rebase_call()?.arg("--continue").finish()?;
+            end = self.rebase_stop(finished, git_dir)?;
+        }
+        Ok(end)
+    }
+
     fn rebase_end(&self, finished: super::process::Finished, git_dir: &Path) -> Result<RebaseEnd, GitError> {
+        let end = self.rebase_stop(finished, git_dir)?;
+        self.past_remembered(end, git_dir)
+    }
+
+    fn rebase_stop(&self, finished: super::process::Finished, git_dir: &Path) -> Result<RebaseEnd, GitError> {
         if finished.code == 0 {
             return Ok(RebaseEnd::Done);
         }

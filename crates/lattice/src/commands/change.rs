@@ -1,6 +1,6 @@
 //! What all changing commands share: preview, repair on the spot, and the story of what was done.
 
-use lattice_engine::{Engine, Mode, Outcome, Paused, WorkingCopyNeed};
+use lattice_engine::{Conflict, Engine, Mode, Outcome, Paused, WorkingCopyNeed};
 use lattice_model::event::{HeadValue, RefChange};
 use lattice_model::gate::{Command, Refusal, RepairBundle};
 use lattice_model::issue::FixEffect;
@@ -11,8 +11,8 @@ use lattice_model::snapshot::Snapshot;
 use crate::app::{App, Interaction};
 use crate::cli::Preview;
 use crate::error::{Code, Failure};
-use crate::output::documents::{ChangeDocument, KeptDocument, PlanDocument, RefDocument};
-use crate::output::{Reply, err, issues};
+use crate::output::documents::{ChangeDocument, ConflictDocument, KeptDocument, PlanDocument, RefDocument};
+use crate::output::{Reply, err, issues, printable};
 use crate::prompt;
 
 /// How often a user may repair before the command gives up.
@@ -80,6 +80,7 @@ pub(crate) fn reply(name: &str, outcome: Outcome) -> Result<Reply, Failure> {
                 kept: KeptDocument::all(&plan),
                 current: head_after(&plan),
                 plan: None,
+                conflicts: Vec::new(),
                 notes: Vec::new(),
             };
             let lines = story(&plan, &refs);
@@ -91,13 +92,7 @@ pub(crate) fn reply(name: &str, outcome: Outcome) -> Result<Reply, Failure> {
                 plan.kept.iter().map(|kept| format!("kept {} ({})\n", kept.branch, kept.reason)).collect();
             Ok(Reply::named(name, nothing(&plan), kept).story().note("nothing to do"))
         }
-        Outcome::Planned { plan } => {
-            let text: String = plan.preview().iter().map(|line| format!("{line}\n")).collect();
-            let empty = plan.is_empty();
-            let reply =
-                Reply::named(name, ChangeDocument { plan: Some(PlanDocument::of(&plan)), ..nothing(&plan) }, text);
-            Ok(if empty { reply.note("nothing to do") } else { reply.note("this was a dry run: nothing was changed") })
-        }
+        Outcome::Planned { plan, conflicts } => Ok(planned(name, &plan, &conflicts)),
         Outcome::Differs { plan } => {
             let failure =
                 Failure::new("plan-differs", "the plan is not the one that was agreed to; nothing was changed");
@@ -105,6 +100,31 @@ pub(crate) fn reply(name: &str, outcome: Outcome) -> Result<Reply, Failure> {
         }
         Outcome::Paused(paused) => Err(paused_failure(&paused)),
         Outcome::Gated(bundle) => Err(bundle.into()),
+    }
+}
+
+/// What a dry run says.
+fn planned(name: &str, plan: &Plan, conflicts: &Result<Vec<Conflict>, String>) -> Reply {
+    let mut text: String = plan.preview().iter().map(|line| format!("{line}\n")).collect();
+    for conflict in conflicts.iter().flatten() {
+        let files: Vec<_> = conflict.files.iter().map(|file| printable(file)).collect();
+        let (branch, commit) = (&conflict.branch, conflict.commit.short());
+        text.push_str(&format!("conflict in {branch}: {commit} changes {}\n", files.join(", ")));
+    }
+    let document = ChangeDocument {
+        plan: Some(PlanDocument::of(plan)),
+        conflicts: conflicts.iter().flatten().map(ConflictDocument::of).collect(),
+        notes: conflicts.as_ref().err().cloned().into_iter().collect(),
+        ..nothing(plan)
+    };
+    let reply = Reply::named(name, document, text);
+    let reply = match conflicts {
+        Ok(_) => reply,
+        Err(reason) => reply.note(format!("whether there are conflicts cannot be told: {reason}")),
+    };
+    match plan.is_empty() {
+        true => reply.note("nothing to do"),
+        false => reply.note("this was a dry run: nothing was changed"),
     }
 }
 
@@ -116,6 +136,7 @@ fn nothing(plan: &Plan) -> ChangeDocument {
         kept: KeptDocument::all(plan),
         current: head_after(plan),
         plan: None,
+        conflicts: Vec::new(),
         notes: Vec::new(),
     }
 }
@@ -123,15 +144,25 @@ fn nothing(plan: &Plan) -> ChangeDocument {
 /// A conflict: no failure of anyone, and still not done.
 pub(crate) fn paused_failure(paused: &Paused) -> Failure {
     let failure = Failure::new("conflict", format!("`{}` is paused: {} conflicts", paused.command, paused.branch));
-    let files = paused.files.iter().map(|file| crate::output::printable(file)).collect();
+    let files = paused.files.iter().map(|file| printable(file)).collect();
     let detail = serde_json::json!({
         "operation": paused.op.to_string(),
         "branch": paused.branch.to_string(),
         "files": paused.files,
+        "remembered": paused.remembered,
     });
-    Failure { code: Code::Paused, causes: files, detail: Some(detail), ..failure }
-        .hint("resolve the files, then: lattice continue -a")
-        .hint("or go back to where it began: lattice abort")
+    let failure = Failure { code: Code::Paused, causes: files, detail: Some(detail), ..failure };
+    let resolve = match paused.remembered.as_slice() {
+        [] => "resolve the files, then: lattice continue -a".to_owned(),
+        again if again.len() == paused.files.len() => {
+            "git resolved them as you did before; look at them, then: lattice continue -a".to_owned()
+        }
+        again => {
+            let again: Vec<_> = again.iter().map(|file| printable(file)).collect();
+            format!("git resolved {} as you did before; resolve the rest, then: lattice continue -a", again.join(", "))
+        }
+    };
+    failure.hint(resolve).hint("or go back to where it began: lattice abort")
 }
 
 fn head_after(plan: &Plan) -> Option<String> {
@@ -156,6 +187,9 @@ fn derived(branch: &BranchName, how: &Derivation, at: &str) -> String {
             format!("squashed {} of {branch}, now {at}", count(commits.len(), "commit"))
         }
         Derivation::Files { paths, .. } => format!("moved {} to {branch} ({at})", paths.join(", ")),
+        Derivation::Hunks { lines, paths, .. } => {
+            format!("moved {} to {branch} ({at})", count(lines.len() + paths.len(), "hunk"))
+        }
         Derivation::Rest { .. } => format!("left the rest in {branch}, now {at}"),
         Derivation::Revert { commit, .. } => format!("took {} back on {branch} ({at})", commit.short()),
     }
@@ -226,6 +260,7 @@ fn story(plan: &Plan, refs: &[RefChange]) -> Vec<String> {
             },
             Step::WriteConfig { .. }
             | Step::Stage { .. }
+            | Step::MoveOptions { .. }
             | Step::SetRef { .. }
             | Step::Guard { .. }
             | Step::RestoreWorktree { .. }

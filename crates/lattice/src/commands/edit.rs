@@ -1,5 +1,7 @@
 //! Commands that edit the branches of a stack: reorder, split, squash, fold, pop, delete, rename, revert.
 
+mod hunks;
+
 use clap::Args;
 use lattice_engine::{Engine, WorkingCopyNeed};
 use lattice_model::command::delete::{Delete, DeleteReach, Pop};
@@ -31,13 +33,17 @@ pub(crate) struct ReorderArguments {
 
 /// Make several branches of the current one
 #[derive(Debug, Args)]
+#[command(group = clap::ArgGroup::new("by").required(true))]
 pub(crate) struct SplitArguments {
     /// Every commit becomes a branch; the newest keeps the name
-    #[arg(long, required_unless_present = "by_file", conflicts_with = "by_file")]
+    #[arg(long, group = "by")]
     by_commit: bool,
     /// The changes of these files become a branch below
-    #[arg(long, value_name = "PATH", num_args = 1..)]
+    #[arg(long, value_name = "PATH", num_args = 1.., group = "by")]
     by_file: Vec<String>,
+    /// These changes become a branch below, by their numbers; without numbers you are asked for each
+    #[arg(long, value_name = "N,...", num_args = 0.., value_delimiter = ',', group = "by")]
+    by_hunk: Option<Vec<usize>>,
     #[command(flatten)]
     preview: Preview,
 }
@@ -131,6 +137,9 @@ fn edited_order(app: &App) -> Result<Vec<BranchName>, Failure> {
 }
 
 pub(crate) fn run_split(app: &App, arguments: &SplitArguments) -> Result<Reply, Failure> {
+    if let Some(numbers) = &arguments.by_hunk {
+        return hunks::split(app, arguments.preview, numbers);
+    }
     let by = if arguments.by_commit { SplitBy::Commit } else { SplitBy::File(from_top(app, &arguments.by_file)?) };
     let build = |_: &_, _: &_| Ok(Split { by: by.clone(), hooks: app.hooks });
     change(app, ("split", arguments.preview), WorkingCopyNeed::No, build)

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use lattice_engine::Operation;
+use lattice_engine::{Conflict, Operation};
 use lattice_model::branch::PrState;
 use lattice_model::event::RefChange;
 use lattice_model::graph::StackGraph;
@@ -48,7 +48,24 @@ pub(crate) struct ChangeDocument {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) plan: Option<PlanDocument>,
     /// Branches that a dry run found to conflict.
+    pub(crate) conflicts: Vec<ConflictDocument>,
+    /// Why a dry run cannot tell.
     pub(crate) notes: Vec<String>,
+}
+
+/// The first commit of a branch that does not apply to its new place, and the files where it does not.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct ConflictDocument {
+    branch: String,
+    commit: String,
+    files: Vec<String>,
+}
+
+impl ConflictDocument {
+    pub(crate) fn of(conflict: &Conflict) -> Self {
+        let (branch, commit) = (conflict.branch.to_string(), conflict.commit.to_string());
+        Self { branch, commit, files: conflict.files.clone() }
+    }
 }
 
 #[derive(Debug, Serialize, JsonSchema)]

@@ -1,6 +1,7 @@
 //! A conflict pauses an operation in Git's own rebase; from there it is finished or given up.
 
 mod by_hand;
+mod many;
 mod modify;
 
 use lattice_testkit::{Output, RepoState, TestRepo, assert_same};

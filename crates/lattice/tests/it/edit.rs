@@ -1,5 +1,7 @@
 //! Tests of the commands that edit the branches of a stack.
 
+mod hunks;
+
 use lattice_testkit::{TestRepo, assert_same};
 use serde_json::json;
 
@@ -223,4 +225,25 @@ fn revert_makes_a_tracked_branch_on_the_trunk_or_refuses() {
     repo.commit_file("two", "changed\n", "change two");
     refused(&repo, &["revert", "main~1"], "revert-conflicts", "same lines");
     refused(&repo, &["revert", "nothing"], "no-such-commit", "`nothing` names no commit");
+}
+
+#[test]
+fn what_git_knows_of_a_branch_follows_its_name_and_comes_back() {
+    let repo = TestRepo::draw("main <- a* <- b");
+    let options = [("remote", "origin"), ("merge", "refs/heads/a"), ("description", "the first one")];
+    for (name, value) in options {
+        repo.git(&["config", &format!("branch.a.{name}"), value]);
+    }
+    repo.git(&["config", "branch.a.b.remote", "elsewhere"]);
+    let known =
+        |branch: &str| options.map(|(name, _)| repo.try_git(&["config", &format!("branch.{branch}.{name}")]).ok());
+    let all = options.map(|(_, value)| Some(value.to_owned()));
+    lattice(&repo).args(["rename", "first"]).ok();
+    assert_eq!(known("first"), all);
+    assert_eq!(known("a"), [None, None, None]);
+    assert_eq!(repo.git(&["config", "branch.a.b.remote"]), "elsewhere", "another branch keeps its own");
+    lattice(&repo).arg("undo").ok();
+    assert_eq!((known("a"), known("first")), (all.clone(), [None, None, None]));
+    lattice(&repo).arg("redo").ok();
+    assert_eq!(known("first"), all);
 }
