@@ -15,7 +15,7 @@ const SIZE: Size = Size { branches: 50, commits: 2, files: 2000 };
 
 pub(super) fn run(root: &Path) -> Result<Vec<Section>, Failure> {
     let scratch = tempfile::tempdir().map_err(|cause| Failure::File { path: std::env::temp_dir(), cause })?;
-    let bench = Bench { lattice: root.join("target/release/lattice"), scratch: scratch.path().to_owned() };
+    let bench = Bench { lattice: super::program(root), scratch: scratch.path().to_owned() };
     Ok(vec![bench.edits()?, bench.worktrees()?])
 }
 

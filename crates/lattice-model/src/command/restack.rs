@@ -1,7 +1,8 @@
 //! `restack`: brings branches onto their parents' tips, all levels.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
+use crate::branch::Parent;
 use crate::capability::Capability;
 use crate::gate::{Command, ReadyContext, Refusal};
 use crate::issue::Issue;
@@ -113,12 +114,26 @@ fn planned(snapshot: &Snapshot, branches: &[BranchName], hooks: Hooks) -> Result
 
 /// How many stacks a plan rewrites something of.
 fn stacks(snapshot: &Snapshot, plan: &Plan) -> usize {
-    let graph = snapshot.graph();
-    let bottom = |step: &Step| match step {
-        Step::Rewrite { branch, .. } => Some(graph.downstack(branch).first().unwrap_or(branch).clone()),
-        _ => None,
-    };
-    plan.steps.iter().filter_map(bottom).collect::<BTreeSet<_>>().len()
+    // The lowest branch of the stack, for each branch that was seen; no part of a stack is walked twice.
+    let mut lowest: BTreeMap<&BranchName, &BranchName> = BTreeMap::new();
+    let mut stacks = BTreeSet::new();
+    for step in &plan.steps {
+        let Step::Rewrite { branch, .. } = step else { continue };
+        let (mut at, mut walked) = (branch, vec![branch]);
+        let bottom = loop {
+            if let Some(known) = lowest.get(at) {
+                break *known;
+            }
+            match snapshot.metadata_of(at).map(|(metadata, _)| &metadata.parent) {
+                Some(Parent::Branch(below)) if snapshot.is_tracked(below) => at = below,
+                Some(Parent::Branch(_) | Parent::Trunk(_)) | None => break at,
+            }
+            walked.push(at);
+        };
+        lowest.extend(walked.into_iter().map(|branch| (branch, bottom)));
+        stacks.insert(bottom);
+    }
+    stacks.len()
 }
 
 /// The branches whose tips a plan changes.
