@@ -10,7 +10,7 @@ use lattice_model::plan::{CommitMode, Derivation, Place, Step};
 
 use crate::durable;
 use crate::git::commits::{NewCommit, RawCommit, Sign};
-use crate::git::manners::{Cause, Manners, lines};
+use crate::git::manners::{Cause, Manners, lines, may_have_notes};
 use crate::git::worktree::index_path;
 
 use super::{ExecuteError, Executor};
@@ -135,7 +135,7 @@ impl Executor<'_> {
 
     /// Copies notes to where their commits went. Like git, nobody stops because that is not possible.
     pub(super) fn copy_notes(&mut self) {
-        if !self.may_have_notes() {
+        if !may_have_notes(&self.repo.paths.common_dir) {
             return;
         }
         let Some(manners) = self.manners_if_due() else { return };
@@ -145,14 +145,6 @@ impl Executor<'_> {
                 let _ = self.git.copy_notes(&manners, cause, &pairs, self.notes);
             }
         }
-    }
-
-    /// Whether there can be notes, without asking git.
-    fn may_have_notes(&self) -> bool {
-        let common = &self.repo.paths.common_dir;
-        let packed = || std::fs::read(common.join("packed-refs")).unwrap_or_default();
-        let names = |bytes: Vec<u8>| bytes.windows(NOTES.len()).any(|window| window == NOTES);
-        common.join("refs/notes").exists() || common.join("reftable").exists() || names(packed())
     }
 
     pub(super) fn run_post_rewrite(&mut self) {
@@ -191,8 +183,6 @@ impl Executor<'_> {
 pub(super) fn has_manners(step: &Step) -> bool {
     matches!(step, Step::Rewrite { .. } | Step::Switch { .. } | Step::Commit { .. } | Step::Derive { .. })
 }
-
-const NOTES: &[u8] = b" refs/notes/";
 
 fn rewrite(step: &Step) -> Option<(&BranchName, &Vec<Oid>, &Place)> {
     match step {

@@ -139,6 +139,14 @@ exec "$hook" "$cause" <"$list""#;
 pub(crate) const REWRITE_REF: &str = "GIT_NOTES_REWRITE_REF";
 pub(crate) const ALL_NOTES: &str = "refs/notes/*";
 
+/// Whether a repository can have notes, without asking git.
+pub(crate) fn may_have_notes(common_dir: &Path) -> bool {
+    const PACKED: &[u8] = b" refs/notes/";
+    let packed = || std::fs::read(common_dir.join("packed-refs")).unwrap_or_default();
+    let names = |bytes: Vec<u8>| bytes.windows(PACKED.len()).any(|window| window == PACKED);
+    common_dir.join("refs/notes").exists() || common_dir.join("reftable").exists() || names(packed())
+}
+
 /// A switch as git reads it.
 fn is_true(value: &str) -> bool {
     let value = value.to_ascii_lowercase();

@@ -105,7 +105,8 @@ fn what_failed_once_fails_no_more() {
     }
 }
 
-// proves: ST-13.3-1, ST-13.3-2, ST-13.3-3, ST-13.3-4, ST-13.3-5, ST-1.2-5
+// proves: ST-13.3-1, ST-13.3-2, ST-13.3-3, ST-13.3-5, ST-1.2-5
+// proves partly: ST-13.3-4 — refs that others move during a command; that a lost comparison is found has not been seen
 // proves partly: ST-0-5 — changes by plain git and by hand; no pushes to a remote
 #[test]
 fn no_mixture_of_commands_and_plain_git_breaks_a_promise() {
