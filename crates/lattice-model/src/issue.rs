@@ -139,6 +139,13 @@ issue_kinds! {
     PushNotAllowed => "push-not-allowed", Blocking, Some(Capability::RepoAuthorized);
 }
 
+impl IssueKind {
+    /// Whether it stands between the user and a host; a scan of the repository does not find it.
+    pub fn concerns_host(self) -> bool {
+        self.removes().is_some_and(|capability| Capability::HOST.contains(&capability))
+    }
+}
+
 impl Issue {
     /// An issue whose id follows from its kind and evidence alone.
     pub fn new(kind: IssueKind, summary: impl Into<String>, evidence: Evidence) -> Self {
@@ -170,7 +177,7 @@ impl Issue {
 }
 
 /// What must still hold when a fix is applied: it cannot run inside another operation, unless it
-/// repairs the marker of one, nor move refs that are locked.
+/// repairs the marker of one, nor move refs that are locked; and what rewrites commits needs what any rewrite needs.
 fn preconditions(effect: &FixEffect) -> Vec<Capability> {
     let mut needed = vec![Capability::RepoOpen];
     if let FixEffect::Plan(plan) = effect {
@@ -179,6 +186,13 @@ fn preconditions(effect: &FixEffect) -> Vec<Capability> {
         }
         if !plan.touched_refs().is_empty() {
             needed.push(Capability::RefsWritable);
+        }
+        if plan.steps.iter().any(|step| matches!(step, Step::Rewrite { .. })) {
+            needed.extend([
+                Capability::NoExternalGitOpInProgress,
+                Capability::WorkingDirectoryAvailable,
+                Capability::HistoryComplete,
+            ]);
         }
     }
     needed

@@ -32,6 +32,8 @@ pub(crate) enum Defect {
     RecordedTwice,
     /// Any worktree may end an operation.
     AnyWorktree,
+    /// Something that cannot happen happens.
+    Panic,
 }
 
 impl Defect {
@@ -49,6 +51,7 @@ impl Defect {
             Self::UnreadableIgnored => "unreadable-ignored",
             Self::RecordedTwice => "recorded-twice",
             Self::AnyWorktree => "any-worktree",
+            Self::Panic => "panic",
         }
     }
 }

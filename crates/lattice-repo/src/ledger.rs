@@ -204,7 +204,7 @@ impl Repo {
             let now = self.ledger_tip()?;
             // Who holds the lock for long may still be about to write; who never does is no rival.
             unmoved = if tip_of(&now) == tip_of(&tip) { unmoved + 1 } else { 0 };
-            if unmoved > 1 || attempt == EVIDENCE_ATTEMPTS {
+            if unmoved > 1 || attempt == EVIDENCE_ATTEMPTS || error.is_of_the_disk() {
                 return Err(error);
             }
             tip = now;

@@ -71,6 +71,7 @@ struct Walked {
 impl Repo {
     /// Reads the repository. Changes nothing.
     pub fn scan(&self, request: &ScanRequest) -> Result<Snapshot, ScanError> {
+        assert!(!self.git.has(Defect::Panic), "bug: a test wants one");
         let mut settings = request.defaults.clone();
         let config = self.read_config(&mut settings);
         let read = self.read_refs()?;

@@ -25,7 +25,7 @@ pub mod state;
 pub mod tracer;
 pub mod wrapper;
 
-pub use cli::Lattice;
+pub use cli::{Lattice, Running};
 pub use output::Output;
 pub use repo::TestRepo;
 pub use setup::Setup;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::process::Stdio;
 
-use nix::errno::Errno;
+pub use nix::errno::Errno;
 use nix::sys::ptrace::{self, Options};
 use nix::sys::signal::{Signal, kill};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
@@ -51,7 +51,7 @@ pub enum Fault {
     /// SIGKILL before the call with this number, from 0.
     Kill(usize, Victim),
     /// The call of this name with this number, from 0, does nothing and fails with this error.
-    Fail(&'static str, usize, i32),
+    Fail(&'static str, usize, Errno),
 }
 
 /// A run that was traced.
@@ -138,7 +138,7 @@ struct Tracer {
 enum Inside {
     Nothing,
     Call,
-    FailingCall(i32),
+    FailingCall(Errno),
 }
 
 impl Tracer {
@@ -198,7 +198,7 @@ impl Tracer {
             Inside::FailingCall(error) => {
                 *state = Inside::Nothing;
                 if let Ok(mut registers) = ptrace::getregs(pid) {
-                    registers.rax = i64::from(-error).cast_unsigned();
+                    registers.rax = i64::from(-(error as i32)).cast_unsigned();
                     let _ = ptrace::setregs(pid, registers);
                 }
                 return;

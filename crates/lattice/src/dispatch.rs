@@ -25,6 +25,10 @@ pub(crate) fn main() -> ExitCode {
 /// A broken promise of ours has an exit code of its own, and the repository is as the journal says.
 fn report_bug(panic: &std::panic::PanicHookInfo<'_>) {
     err(&format!("lattice: this is a bug, please report it: {panic}\n"));
+    if std::env::args_os().any(|argument| argument == "--json") {
+        let failure = Failure::new("internal-error", "this is a bug, please report it with what stands on stderr");
+        out(&format!("{}\n", output::error_document(&failure)));
+    }
     std::process::exit(Code::Internal as i32);
 }
 

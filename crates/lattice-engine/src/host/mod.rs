@@ -16,6 +16,7 @@ use std::sync::Arc;
 use lattice_forge::Forge;
 use lattice_model::gate::{Command, Gate, Refusal, RepairBundle, gate};
 use lattice_model::host::{AccessReading, AuthReading, HostFacts, Pull, RemoteReading};
+use lattice_model::issue::Issue;
 use lattice_model::name::BranchName;
 use lattice_model::remote::GitRemote;
 use lattice_model::snapshot::Snapshot;
@@ -71,6 +72,16 @@ impl Engine {
             Gate::Ready(_) => Ok(None),
             Gate::Repair(bundle) => Ok(Some(bundle)),
         }
+    }
+
+    /// What stands between the user and the host, as far as the host says.
+    pub fn host_issues(&self) -> Result<Vec<Issue>, EngineError> {
+        let host = self.host()?;
+        let mut facts = host.offline_facts();
+        if host.parts.is_some() {
+            facts.access = self.access(&host)?;
+        }
+        Ok(lattice_model::doctor::host::issues(&facts, &self.settings().forge.github))
     }
 
     /// Reads what the remote and the host know of these branches.

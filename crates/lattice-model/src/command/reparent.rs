@@ -8,7 +8,7 @@ use crate::name::BranchName;
 use crate::plan::{Hooks, Plan};
 use crate::snapshot::Snapshot;
 
-use super::restack::{Restack, removed};
+use super::restack::{Restack, removed, rewritten};
 use super::rewrite::Rewriting;
 use super::scope;
 
@@ -50,6 +50,25 @@ impl Command for Move {
         let source = scope::tracked(snapshot, self.source.as_ref()).expect("bug: the gate resolved the scope");
         self.planned(snapshot, &source)
     }
+}
+
+/// The plan that puts a branch without a parent, and everything above it, onto the trunk; `None` where that is already
+/// so or cannot be done without asking more.
+pub(crate) fn rescue(snapshot: &Snapshot, branch: &BranchName, trunk: &BranchName) -> Option<Plan> {
+    snapshot.tip(trunk)?;
+    snapshot.tip(branch)?;
+    let mut rewriting = Rewriting::new(snapshot);
+    rewriting.parent_changes(branch, Parent::Trunk(trunk.clone()));
+    rewriting.bring(branch).ok()?;
+    for above in snapshot.graph().upstack(branch) {
+        snapshot.tip(&above)?;
+        rewriting.bring(&above).ok()?;
+    }
+    let plan = rewriting.finish(Plan::new("doctor", Hooks::Run)).verified();
+    let moved = rewritten(&plan);
+    let free = scope::occupied(snapshot, moved.iter()).is_empty();
+    let thawed = moved.contains(branch);
+    (free && thawed).then_some(plan)
 }
 
 impl Move {

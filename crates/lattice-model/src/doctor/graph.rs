@@ -1,6 +1,7 @@
 //! Issues of the stack graph: cycles, missing parents, a tracked trunk.
 
 use crate::branch::{BranchMetadataV1, Parent};
+use crate::command::reparent::rescue;
 use crate::command::reparented;
 use crate::graph::GraphProblem;
 use crate::id::Oid;
@@ -87,6 +88,10 @@ fn missing_parent(snapshot: &Snapshot, branch: &BranchName, parent: &BranchName)
         let document = reparented(metadata, Parent::Trunk(trunk.clone()), metadata.base);
         let summary = format!("let {branch} stand on {trunk}, with its own commits only");
         issue = issue.fix("reparent-to-trunk", summary, write(snapshot, branch, document));
+        if let Some(plan) = rescue(snapshot, branch, &trunk) {
+            let summary = format!("move {branch} onto {trunk} at once, with its own commits only");
+            issue = issue.fix("move-to-trunk", summary, plan);
+        }
     }
     let remove = Step::SetRef { name: branch.metadata_ref(), expected: Expected::At(oid), to: None };
     issue.fix("remove-metadata", format!("stop tracking {branch}"), repair(remove))

@@ -5,7 +5,7 @@ use crate::issue::{Issue, IssueKind, evidence};
 use crate::settings::GitHubSettings;
 
 /// What keeps a command from its host.
-pub(crate) fn issues(facts: &HostFacts, github: &GitHubSettings) -> Vec<Issue> {
+pub fn issues(facts: &HostFacts, github: &GitHubSettings) -> Vec<Issue> {
     let mut issues = Vec::new();
     issues.extend(remote(&facts.remote));
     issues.extend(auth(&facts.auth));

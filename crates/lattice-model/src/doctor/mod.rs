@@ -3,7 +3,7 @@
 mod base;
 mod config;
 mod graph;
-pub(crate) mod host;
+pub mod host;
 mod metadata;
 mod state;
 

@@ -146,7 +146,6 @@ const DEFECTS: &[Defect] = &[
 ];
 
 // proves: ST-13.1-3
-// proves partly: ST-5.2-10 — a bare repository has the capability, since its state is known: there is none
 #[test]
 fn each_capability_is_present_in_health_and_absent_with_its_defect_alone() {
     let all: BTreeSet<_> = Capability::ALL.iter().copied().collect();

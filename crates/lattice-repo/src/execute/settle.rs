@@ -303,8 +303,10 @@ impl Executor<'_> {
             expected: Expected::At(prepared.intent),
             to: Target::Set(prepared.committed),
         };
-        if self.transact(&[edit]).is_err() {
-            self.record_on_top(prepared).map_err(ExecuteError::incomplete)?;
+        match self.transact(&[edit]) {
+            Ok(()) => {}
+            Err(error) if error.is_of_the_disk() => return Err(ExecuteError::from(error).incomplete()),
+            Err(_) => self.record_on_top(prepared).map_err(ExecuteError::incomplete)?,
         }
         if self.git.has(Defect::RecordedTwice) {
             self.record(self.event(Category::Committed))?;
@@ -328,7 +330,7 @@ impl Executor<'_> {
             let first = records.first().expect("bug: every operation closes with an event");
             match self.repo.append_with_tree(&tip, Some(first.1), NewEvent::again(&first.0)) {
                 Ok(()) => break,
-                Err(error) if attempt == LEDGER_ATTEMPTS => return Err(error.into()),
+                Err(error) if attempt == LEDGER_ATTEMPTS || error.is_of_the_disk() => return Err(error.into()),
                 Err(_) => {}
             }
         }

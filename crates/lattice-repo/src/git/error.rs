@@ -35,6 +35,11 @@ impl GitError {
         Self::Unexpected { command: command.to_owned(), what: what.into() }
     }
 
+    /// Whether the disk refused. What is tried again then may pass for written without being so.
+    pub(crate) fn is_of_the_disk(&self) -> bool {
+        matches!(self, Self::Write { .. })
+    }
+
     /// What git itself wrote, for people.
     pub fn stderr(&self) -> Option<&str> {
         match self {

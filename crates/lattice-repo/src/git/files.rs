@@ -33,8 +33,11 @@ enum Found {
 impl Git {
     /// Whether `move_files` would find something in its way. Touches nothing.
     pub(crate) fn try_move_files(&self, index: &Path, from: Oid, to: Oid) -> Result<(), GitError> {
-        let call = self.call("read-tree").args(["-n", "-m", "-u"]).args(objects(&[from, to]));
-        call.index(index).run().map(drop)
+        let attempt = || {
+            let call = self.call("read-tree").args(["-n", "-m", "-u"]).args(objects(&[from, to]));
+            call.index(index).run().map(drop)
+        };
+        attempt().or_else(|_| self.refresh_index(index).and_then(|()| attempt()))
     }
 
     /// Brings index and files from one tree to another. Changes of the user that are not in the

@@ -93,8 +93,10 @@ impl RefSession {
             Target::Set(_) => format!("{}.lock", edit.name),
             Target::Delete | Target::Keep => "packed-refs.new".to_owned(),
         });
-        let pipe = |source| GitError::Pipe { command: COMMAND.to_owned(), source };
-        written.try_for_each(|name| durable::sync_file(&folder.join(name))).map_err(pipe)
+        written.try_for_each(|name| {
+            let path = folder.join(name);
+            durable::sync_file(&path).map_err(|source| GitError::Write { path, source })
+        })
     }
 
     /// Has git check the old values, take the locks and write the new values beside the refs. It goes on while we

@@ -11,7 +11,7 @@ use lattice_engine::{DiffShape, Engine};
 use lattice_model::explain::{
     Baseline, Disclosure, Explain, ExplainCtx, ExplainError, ExplainFut, Explanation, Redaction,
 };
-use lattice_model::issue::{FixEffect, Issue};
+use lattice_model::issue::{FixEffect, Issue, IssueKind};
 use lattice_model::name::BranchName;
 use lattice_model::settings::ExplainSettings;
 use lattice_model::snapshot::Snapshot;
@@ -32,7 +32,10 @@ pub(crate) struct Arguments {
 pub(crate) fn run(app: &App, arguments: &Arguments) -> Result<Reply, Failure> {
     let engine = app.engine()?;
     let (snapshot, _, _) = engine.diagnose()?;
-    let issues = lattice_model::doctor::everything_fixable(&snapshot);
+    let mut issues = lattice_model::doctor::everything_fixable(&snapshot);
+    if IssueKind::ALL.iter().any(|kind| kind.concerns_host() && arguments.issue.starts_with(kind.as_str())) {
+        issues.extend(engine.host_issues()?);
+    }
     let issue = issues.into_iter().find(|issue| issue.id.as_str() == arguments.issue);
     let issue = issue.ok_or_else(|| {
         Failure::new("no-such-issue", format!("there is no issue `{}` now", arguments.issue))
@@ -56,7 +59,7 @@ pub(crate) struct Explainer<'a> {
     engine: &'a Engine,
     snapshot: &'a Snapshot,
     settings: ExplainSettings,
-    context: ExplainCtx,
+    diffs: Disclosure,
 }
 
 /// How much of a difference an explainer gets to see.
@@ -66,8 +69,14 @@ impl<'a> Explainer<'a> {
     pub(crate) fn new(engine: &'a Engine, snapshot: &'a Snapshot) -> Self {
         let settings = engine.settings().explain;
         let diffs = if settings.include_diffs { Disclosure::Include } else { Disclosure::Withhold };
-        let context = ExplainCtx { redaction: Redaction { diffs, remote_urls: Disclosure::Withhold } };
-        Self { engine, snapshot, settings, context }
+        Self { engine, snapshot, settings, diffs }
+    }
+
+    /// An address is told only where the user has to go there.
+    fn context(&self, issue: &Issue) -> ExplainCtx {
+        let needed = issue.kind == IssueKind::AppNotInstalled;
+        let remote_urls = if needed { Disclosure::Include } else { Disclosure::Withhold };
+        ExplainCtx { redaction: Redaction { diffs: self.diffs, remote_urls } }
     }
 
     pub(crate) fn explain(&self, issue: &Issue) -> ExplanationDocument {
@@ -75,7 +84,7 @@ impl<'a> Explainer<'a> {
     }
 
     fn baseline(&self, issue: &Issue) -> String {
-        let explained = block_on(Baseline.explain(issue, &self.context));
+        let explained = block_on(Baseline.explain(issue, &self.context(issue)));
         explained.map_or_else(|_| issue.summary.clone(), |explanation| explanation.baseline)
     }
 
@@ -85,12 +94,12 @@ impl<'a> Explainer<'a> {
             return None;
         }
         let outside = Outside { settings: &self.settings, diff: self.diff(issue) };
-        block_on(outside.explain(issue, &self.context)).ok().and_then(|explanation| explanation.added)
+        block_on(outside.explain(issue, &self.context(issue))).ok().and_then(|explanation| explanation.added)
     }
 
     /// What the branch of the issue changes, if the user lets the explainer see that.
     fn diff(&self, issue: &Issue) -> Option<String> {
-        if self.context.redaction.diffs == Disclosure::Withhold {
+        if self.diffs == Disclosure::Withhold {
             return None;
         }
         let branch = BranchName::new(issue.evidence.get("branch")?.first()?).ok()?;

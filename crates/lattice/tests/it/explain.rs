@@ -235,7 +235,6 @@ fn dumped(repo: &TestRepo) -> (PathBuf, String) {
 }
 
 // proves: ST-9.3-1, ST-9.3-2, ST-9.3-4
-// proves partly: ST-9.3-5 — the issue of a host that needs one
 #[test]
 fn no_secret_reaches_the_explainer() {
     const SECRETS: [&str; 7] = [

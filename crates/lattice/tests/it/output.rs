@@ -178,7 +178,7 @@ fn every_command_that_concerns_a_host_prints_a_document_that_its_schema_describe
     }
 }
 
-// proves partly: ST-12-8 — an internal error
+// proves: ST-12-8
 #[test]
 fn exit_codes_and_documents_of_an_operation_in_its_troubles() {
     let repo = TestRepo::draw("main* <- a <- b");
@@ -208,6 +208,11 @@ fn exit_codes_and_documents_of_an_operation_in_its_troubles() {
     let issue = run(1, &["doctor"])["issues"][0]["id"].as_str().expect("an id").to_owned();
     assert_eq!(run(0, &["explain", &issue])["schema"], json!("lattice.explain/v1"));
     assert_eq!(run(1, &["verify"])["holds"], json!(false), "an invariant that does not hold");
+    let before = repo.state();
+    let bug = lattice(&repo).env("LATTICE_DEFECT", "panic").args(["--json", "restack"]).fails(70);
+    assert_eq!(validated(&repo, &bug.json()), "error", "{}", bug.snapshot());
+    assert!(bug.stderr.contains("this is a bug, please report it"), "{}", bug.snapshot());
+    assert_same(&before, &repo.state());
 }
 
 /// Every command that users see.

@@ -39,6 +39,10 @@ fn in_a_bare_repository_whatever_reads_or_changes_metadata_only_works() {
         lattice(&repo).args(*args).ok();
     }
     assert!(repo.metadata_refs().contains_key("stray"), "the undo took the last untrack back");
+    for args in [&["log"][..], &["info", "a"], &["doctor"]] {
+        let said = lattice(&repo).args(args).json().to_string();
+        assert!(!said.contains("clean"), "{args:?}: there is no working copy that could be clean: {said}");
+    }
     let fresh = TestRepo::bare();
     lattice(&fresh).args(["init", "--trunk", "main"]).ok();
     assert_eq!(lattice(&fresh).arg("trunk").ok().stdout.trim(), "main", "a bare repository has a trunk");

@@ -292,3 +292,15 @@ fn check_shape(shapes: &[Shape], current: prop::sample::Index) -> TestCaseResult
     prop_assert_eq!(&lattice(&repo).arg("verify").json()["holds"], &json!(true), "{:?}", lines);
     Ok(())
 }
+
+#[test]
+fn a_copy_of_a_repository_is_as_clean_as_the_original() {
+    let repo = TestRepo::draw("main <- a <- b*");
+    repo.git(&["checkout", "--quiet", "main"]);
+    repo.commit_file("a.txt", "a 1\n", "the trunk has it already");
+    repo.git(&["checkout", "--quiet", "b"]);
+    // Every file of a copy has another number, and Git remembers numbers.
+    let copy = crate::doctor::copy_of(&repo, "copy");
+    lattice(&copy).arg("restack").ok();
+    assert_eq!(copy.git(&["status", "--porcelain"]), "");
+}

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use lattice_testkit::tracer::{Fault, Victim};
+use lattice_testkit::tracer::{Fault, Point, Victim};
 use lattice_testkit::{TestRepo, shape};
 
 use crate::action::Random;
@@ -15,7 +15,7 @@ use crate::lattice;
 const POINTS: u64 = 40;
 
 /// A command and the repository to run it in.
-type Case = (&'static str, &'static str, fn(&TestRepo), &'static [&'static str]);
+pub(crate) type Case = (&'static str, &'static str, fn(&TestRepo), &'static [&'static str]);
 
 /// Every command that changes something, with a drawing, what comes before, and its arguments.
 const CASES: &[Case] = &[
@@ -113,24 +113,37 @@ fn repository(case: &Case) -> TestRepo {
     repo
 }
 
-/// What a command leaves when nobody interrupts it, and how many calls it makes.
-struct Whole {
+/// What a command leaves when nobody interrupts it, and the calls that it makes.
+pub(crate) struct Whole {
     shape: BTreeMap<String, String>,
-    calls: usize,
+    pub(crate) points: Vec<Point>,
 }
 
-fn whole(case: &Case) -> Whole {
+/// Whether a command that met its fault may still succeed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Interrupted {
+    /// Yes, if nothing is missing: the call may have been one that can be done without.
+    MaySucceed,
+    NeverSucceeds,
+}
+
+/// The row of a command.
+pub(crate) fn case(command: &str) -> &'static Case {
+    CASES.iter().find(|case| case.0 == command).expect("the table has it")
+}
+
+pub(crate) fn whole(case: &Case) -> Whole {
     let repo = repository(case);
     let traced = lattice(&repo).args(case.3).traced(Fault::None);
     assert_eq!(traced.output.code, Some(0), "{}: {}", case.0, traced.output.snapshot());
-    Whole { shape: shape(&repo), calls: traced.points.len() }
+    Whole { shape: shape(&repo), points: traced.points }
 }
 
-/// Kills at one call and follows one way out. An error says what is wrong.
-fn check(
+/// Lets one call go wrong and follows one way out. An error says what is wrong.
+pub(crate) fn check(
     case: &Case,
     whole: &Whole,
-    (point, victim, way): (usize, Victim, &str),
+    (fault, way, success): (Fault, &str, Interrupted),
     defect: Option<&str>,
 ) -> Result<(), String> {
     let repo = repository(case);
@@ -139,12 +152,16 @@ fn check(
     if let Some(defect) = defect {
         program = program.env("LATTICE_DEFECT", defect);
     }
-    let traced = program.traced(Fault::Kill(point, victim));
+    let traced = program.traced(fault);
     if !traced.struck {
         return Ok(());
     }
-    let place = traced.points.get(point).map(|point| format!("{} by {:?}", point.name, point.by)).unwrap_or_default();
-    let context = format!("{}: {victim:?} killed at call {point} ({place}), then {way}", case.0);
+    let at = match fault {
+        Fault::Kill(at, _) => traced.points.get(at),
+        Fault::Fail(name, at, _) => traced.points.iter().filter(|point| point.name == name).nth(at),
+        Fault::None => None,
+    };
+    let context = format!("{}: {fault:?} at {at:?}, then {way}", case.0);
     let told = |what: &str| Err(format!("{context}: {what}\n{}", traced.output.snapshot()));
     let is_new = || {
         let now = shape(&repo);
@@ -156,6 +173,12 @@ fn check(
         }
         if differ.is_empty() { Ok(()) } else { told(&format!("not as without the kill: {differ:#?}")) }
     };
+    if success == Interrupted::NeverSucceeds && traced.output.code == Some(0) {
+        return told("a success");
+    }
+    if traced.output.stderr.contains("panicked") {
+        return told("a panic");
+    }
     if !repo.op_state_path().exists() {
         let old = before.differences(&repo.state());
         if old.is_empty() {
@@ -189,7 +212,7 @@ fn check(
 }
 
 const VICTIMS: [Victim; 3] = [Victim::Program, Victim::Caller, Victim::All];
-const WAYS: [&str; 2] = ["continue", "abort"];
+pub(crate) const WAYS: [&str; 2] = ["continue", "abort"];
 
 /// Points to kill at: all, or some that are drawn from a seed.
 fn points(wholes: &[Whole], seed: u64) -> Vec<(usize, usize, Victim, &'static str)> {
@@ -198,13 +221,13 @@ fn points(wholes: &[Whole], seed: u64) -> Vec<(usize, usize, Victim, &'static st
     if drawn > 0 {
         let draw = |_| {
             let case = random.below(wholes.len());
-            (case, random.below(wholes[case].calls), VICTIMS[random.below(3)], WAYS[random.below(2)])
+            (case, random.below(wholes[case].points.len()), VICTIMS[random.below(3)], WAYS[random.below(2)])
         };
         return (0..drawn).map(draw).collect();
     }
     let mut all = Vec::new();
     for (case, whole) in wholes.iter().enumerate() {
-        for point in 0..whole.calls {
+        for point in 0..whole.points.len() {
             all.extend(VICTIMS.iter().flat_map(|victim| WAYS.map(|way| (case, point, *victim, way))));
         }
     }
@@ -213,11 +236,13 @@ fn points(wholes: &[Whole], seed: u64) -> Vec<(usize, usize, Victim, &'static st
 
 /// Whether kills of a command find a defect.
 pub(crate) fn find(command: &str, defect: &str) -> bool {
-    let case = CASES.iter().find(|case| case.0 == command).expect("the table has it");
+    let case = case(command);
     let whole = whole(case);
     // Refs and files move near the end.
-    let points = (whole.calls * 3 / 5..whole.calls).step_by(2);
-    let kills = points.flat_map(|point| WAYS.map(|way| (point, Victim::All, way)));
+    let calls = whole.points.len();
+    let points = (calls * 3 / 5..calls).step_by(2);
+    let kills =
+        points.flat_map(|point| WAYS.map(|way| (Fault::Kill(point, Victim::All), way, Interrupted::MaySucceed)));
     kills.into_iter().any(|kill| check(case, &whole, kill, Some(defect)).is_err())
 }
 
@@ -232,13 +257,16 @@ fn a_kill_at_any_call_leaves_the_old_state_the_new_one_or_both_ways_out() {
         for _ in 0..std::thread::available_parallelism().map_or(2, usize::from) {
             scope.spawn(|| {
                 while let Some((case, point, victim, way)) = points.get(next.fetch_add(1, Ordering::SeqCst)) {
-                    let result = check(&CASES[*case], &wholes[*case], (*point, *victim, way), None);
+                    let result = {
+                        let fault = Fault::Kill(*point, *victim);
+                        check(&CASES[*case], &wholes[*case], (fault, way, Interrupted::MaySucceed), None)
+                    };
                     failures.lock().expect("nobody panics with it").extend(result.err());
                 }
             });
         }
     });
-    let calls: usize = wholes.iter().map(|whole| whole.calls).sum();
+    let calls: usize = wholes.iter().map(|whole| whole.points.len()).sum();
     println!("{} kills at {calls} calls of {} commands", points.len(), CASES.len());
     let failures = failures.into_inner().expect("nobody panics with it");
     assert!(failures.is_empty(), "{} of {}:\n{}", failures.len(), points.len(), failures.join("\n==========\n"));

@@ -7,6 +7,7 @@ mod action;
 mod commands;
 mod crowd;
 mod defects;
+mod faults;
 mod fuzz;
 mod kill;
 mod oracle;

@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 
 use lattice_testkit::metadata::metadata_ref;
-use lattice_testkit::{Action, GitWrapper, TestRepo};
+use lattice_testkit::{Action, GitWrapper, TestRepo, assert_same};
 
 use super::states::{self, recorded};
 use super::{copy_of, fix_named, list, records, report, text};
@@ -140,4 +140,41 @@ fn nothing_is_repaired_inside_a_paused_operation_but_its_marker() {
     let kept = fs::read_dir(repo.lattice_dir()).expect("it is there").flatten();
     let kept = kept.filter(|entry| entry.file_name().to_string_lossy().starts_with("op-state.damaged")).count();
     assert_eq!(kept, 1, "and kept");
+}
+
+// proves: ST-8.4-3
+#[test]
+fn a_repair_that_runs_into_a_conflict_waits_for_its_user() {
+    let broken = || {
+        let repo = TestRepo::draw("main <- a <- b <- c*");
+        repo.git(&["checkout", "--quiet", "main"]);
+        repo.commit_file("b.txt", "the trunk's own\n", "take over");
+        lattice(&repo).args(["freeze", "c"]).ok();
+        for branch in ["a", "b", "c"] {
+            lattice(&repo).args(["unfreeze", branch]).ok();
+        }
+        repo.git(&["branch", "-D", "a"]);
+        repo
+    };
+    for end in ["continue", "abort"] {
+        let repo = broken();
+        let fix = fix_named(&report(&repo), "move-to-trunk");
+        let before = repo.state();
+        let paused = lattice(&repo).args(["doctor", "--fix", &fix]).fails(4);
+        for named in ["lattice continue", "lattice abort", "b.txt"] {
+            assert!(paused.stderr.contains(named), "{named}:\n{}", paused.snapshot());
+        }
+        let marker = std::fs::read_to_string(repo.op_state_path()).expect("it waits");
+        assert!(marker.contains("awaiting_user") && marker.contains("\"doctor\""), "{marker}");
+        if end == "abort" {
+            lattice(&repo).arg("abort").ok();
+            assert_same(&before, &repo.state());
+        } else {
+            repo.write("b.txt", "both\n");
+            lattice(&repo).args(["continue", "-a"]).ok();
+            assert_eq!(repo.metadata("b")["parent"]["name"], "main");
+            assert_eq!(repo.git(&["show", "c:b.txt"]), "both", "everything above came along");
+            lattice(&repo).arg("verify").ok();
+        }
+    }
 }

@@ -87,7 +87,7 @@ pub(crate) const ALL: &[State] = &[
     state(("a deleted parent", "missing-parent"), BLOCKING, PARENT_GONE, || {
         recorded(|repo| drop(repo.git(&["branch", "-D", "a"])))
     }),
-    state(("a parent that never was", "missing-parent"), BLOCKING, &["reparent-to-trunk", "remove-metadata"], || {
+    state(("a parent that never was", "missing-parent"), BLOCKING, PARENT_UNKNOWN, || {
         edited("b", |metadata| metadata["parent"]["name"] = json!("never"))
     }),
     state(("a branch on itself", "cycle"), BLOCKING, &["cut-cycle", "remove-metadata"], || {
@@ -154,7 +154,9 @@ pub(crate) const ALL: &[State] = &[
 
 const RESTORE: &[&str] = &["restore-metadata", "remove-metadata"];
 const RENAMED: &[&str] = &["follow-rename", "recreate-branch", "remove-metadata"];
-const PARENT_GONE: &[&str] = &["recreate-branch", "adopt", "reparent-to-trunk", "remove-metadata"];
+const PARENT_GONE: &[&str] = &["recreate-branch", "adopt", "reparent-to-trunk", "move-to-trunk", "remove-metadata"];
+
+const PARENT_UNKNOWN: &[&str] = &["reparent-to-trunk", "move-to-trunk", "remove-metadata"];
 const CYCLE_OF_TWO: &[&str] = &["cut-cycle", "remove-metadata", "cut-cycle", "remove-metadata"];
 const BASE: &[&str] = &["correct-base", "remove-metadata"];
 

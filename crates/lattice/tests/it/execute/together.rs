@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::os::unix::fs::PermissionsExt as _;
 
-use lattice_testkit::{Lattice, TestRepo};
+use lattice_testkit::{Lattice, Running, TestRepo};
 
 use crate::lattice;
 
@@ -50,18 +50,7 @@ fn twenty_programs_at_once_leave_one_chain_and_lose_nothing() {
 fn a_writer_waits_for_the_lock_no_longer_than_told_and_says_who_holds_it() {
     let repo = TestRepo::draw("main <- api*");
     lattice(&repo).args(["config", "set", "lock.timeout_ms", "60"]).ok();
-    let gate = repo.sandbox().root().join("gate");
-    let ready = repo.sandbox().root().join("ready");
-    Lattice::new("mkfifo", &repo).args([&gate, &ready]).ok();
-    repo.write(
-        ".git/hooks/pre-commit",
-        format!("#!/bin/sh\necho >{}\ncat {} >/dev/null\n", ready.display(), gate.display()),
-    );
-    let hook = repo.common_dir().join("hooks/pre-commit");
-    std::fs::set_permissions(hook, std::fs::Permissions::from_mode(0o755)).expect("the hook is ours");
-    repo.write("new", "new\n");
-    let holder = lattice(&repo).args(["create", "ui", "-a", "-m", "ui"]).spawn();
-    std::fs::read(&ready).expect("the hook runs");
+    let (holder, gate) = waiting_in_a_hook(&repo);
     let output = lattice(&repo).args(["--json", "freeze", "api"]).run();
     let (code, document) = (output.code, output.json());
     let pid = holder.pid().to_string();
@@ -73,5 +62,41 @@ fn a_writer_waits_for_the_lock_no_longer_than_told_and_says_who_holds_it() {
     assert!(document["error"]["message"].to_string().contains(&pid), "the holder is named: {document}");
     assert_eq!(readers, Some(0), "readers never wait");
     assert_eq!(held.code, Some(0), "{}", held.snapshot());
+    lattice(&repo).args(["freeze", "api"]).ok();
+}
+
+/// A `create` that stands in its hook until `gate` is written to.
+fn waiting_in_a_hook(repo: &TestRepo) -> (Running, std::path::PathBuf) {
+    let (gate, ready) = (repo.sandbox().root().join("gate"), repo.sandbox().root().join("ready"));
+    Lattice::new("mkfifo", repo).args([&gate, &ready]).ok();
+    let text = format!("#!/bin/sh\necho >{}\ncat {} >/dev/null\n", ready.display(), gate.display());
+    repo.write(".git/hooks/pre-commit", text);
+    let hook = repo.common_dir().join("hooks/pre-commit");
+    std::fs::set_permissions(hook, std::fs::Permissions::from_mode(0o755)).expect("the hook is ours");
+    repo.write("new", "new\n");
+    let holder = lattice(repo).args(["create", "ui", "-a", "-m", "ui"]).spawn();
+    std::fs::read(&ready).expect("the hook runs");
+    (holder, gate)
+}
+
+#[test]
+fn f12_a_stopped_holder_keeps_its_lock_and_a_dead_one_or_a_reused_number_blocks_nobody() {
+    let repo = TestRepo::draw("main <- api*");
+    lattice(&repo).args(["config", "set", "lock.timeout_ms", "60"]).ok();
+    let (holder, gate) = waiting_in_a_hook(&repo);
+    let pid = holder.pid().to_string();
+    Lattice::new("kill", &repo).args(["-STOP", &pid]).ok();
+    let refused = lattice(&repo).args(["--json", "freeze", "api"]).run();
+    std::fs::write(&gate, "go on\n").expect("the hook reads");
+    Lattice::new("kill", &repo).args(["-CONT", &pid]).ok();
+    let held = holder.wait();
+    assert_eq!(refused.json()["error"]["code"], "locked", "a stopped holder is alive: {}", refused.snapshot());
+    assert!(refused.stdout.contains(&pid), "the holder is named: {}", refused.snapshot());
+    assert_eq!(held.code, Some(0), "it goes on as if nothing had been: {}", held.snapshot());
+
+    // The number of a dead holder may belong to someone else by now, as this one does to the test itself.
+    let lock = repo.lattice_dir().join("lock");
+    let text = std::fs::read_to_string(&lock).expect("the last holder stands in it");
+    std::fs::write(&lock, text.replace(&pid, &std::process::id().to_string())).expect("it is ours");
     lattice(&repo).args(["freeze", "api"]).ok();
 }

@@ -1,6 +1,6 @@
 //! What is special about GitHub: few requests, pages, drafts, forks, the App.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::World;
 
@@ -96,6 +96,37 @@ fn access_through_the_app_is_asked_for_once_in_ten_minutes() {
     let url = format!("{}/apps/lattice/installations/new", github.web_url());
     assert_eq!(message, format!("GitHub App not installed for acme/tools. Install at: {url}"));
     assert_eq!(document["issues"][0]["fixes"][0]["plan"], json!(null), "only the user can do that: {document:#}");
+}
+
+// proves: ST-9.3-5
+#[test]
+fn an_explainer_learns_the_address_that_the_user_needs_and_no_other() {
+    let world = World::github("main <- a*; main <- b");
+    let github = world.github.as_ref().expect("a GitHub");
+    github.uninstall();
+    super::auth::log_in_with_app(&world);
+    let heard = world.repo.sandbox().root().join("heard");
+    let script = format!("cat >'{}'; echo said", heard.display());
+    let own = world.repo.sandbox().root().join("home/.config/lattice/config.toml");
+    let settings = std::fs::read_to_string(&own).unwrap_or_default();
+    let command = json!(["sh", "-c", script]);
+    std::fs::create_dir_all(own.parent().expect("it has a folder")).expect("the sandbox can be written");
+    std::fs::write(&own, format!("{settings}\n[explain]\ncommand = {command}\n")).expect("the sandbox can be written");
+    let explained = |id: &Value| {
+        let id = id.as_str().expect("an id");
+        let document = crate::lattice(&world.repo).args(["explain", id, "--json"]).ok().json();
+        assert_eq!(document["issue"]["explanation"]["added"], json!("said"), "{document:#}");
+        std::fs::read_to_string(&heard).expect("the explainer was asked")
+    };
+    let refused = crate::lattice(&world.repo).args(["submit", "--json"]).fails(1).json();
+    let address = format!("{}/apps/lattice/installations/new", github.web_url());
+    assert!(explained(&refused["issues"][0]["id"]).contains(&address), "the user has to go there");
+    crate::doctor::states::edit(&world.repo, "b", |metadata| {
+        metadata["parent"] = json!({"kind": "branch", "name": "b"})
+    });
+    let report = crate::doctor::report(&world.repo);
+    let cycle = crate::doctor::issue(&report, "cycle");
+    assert!(!explained(&cycle["id"]).contains("://"), "a cycle has nothing to do with an address");
 }
 
 #[test]

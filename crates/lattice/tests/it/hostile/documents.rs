@@ -224,3 +224,30 @@ fn row_21_a_deep_stack_and_many_branches_work() {
     assert_eq!(list(&log["branches"]).len(), 10_000, "every branch of a wide stack is there");
     lattice(&repo).args(["freeze", "w09999"]).ok();
 }
+
+#[test]
+fn row_18_the_users_own_drivers_and_filters_decide_as_they_do_for_git() {
+    let repo = TestRepo::draw("main* <- a");
+    repo.write(".gitattributes", "shared.txt merge=ours-first\nloud.txt filter=loud\n");
+    repo.git(&["config", "merge.ours-first.driver", "cat %B >> %A"]);
+    repo.git(&["config", "filter.loud.smudge", "tr a-z A-Z"]);
+    repo.git(&["config", "filter.loud.clean", "tr A-Z a-z"]);
+    repo.write("loud.txt", "once\n");
+    repo.git(&["add", "--all"]);
+    repo.commit_file("shared.txt", "start\n", "what both will change");
+    lattice(&repo).args(["restack"]).ok();
+    repo.git(&["checkout", "--quiet", "a"]);
+    repo.commit_file("shared.txt", "upper\n", "the branch's");
+    repo.git(&["checkout", "--quiet", "main"]);
+    repo.write("loud.txt", "twice\n");
+    repo.git(&["add", "--all"]);
+    repo.commit_file("shared.txt", "lower\n", "the trunk's");
+    repo.git(&["checkout", "--quiet", "a"]);
+    let by_git = crate::doctor::copy_of(&repo, "by-git");
+    by_git.git(&["rebase", "--quiet", "main"]);
+    lattice(&repo).arg("restack").ok();
+    assert_eq!(repo.rev("a^{tree}"), by_git.rev("a^{tree}"), "the driver was asked");
+    let (loud, by_git) = (repo.read("loud.txt"), by_git.read("loud.txt"));
+    assert_eq!((loud.as_str(), by_git.as_str()), ("TWICE\n", "TWICE\n"), "and so was the filter");
+    assert_eq!(repo.git(&["status", "--porcelain"]), "");
+}
