@@ -63,6 +63,11 @@ impl Engine {
         Ok(snapshot.metadata_of(branch).map(|(metadata, _)| metadata.parent.name().clone()))
     }
 
+    /// All branches that can be named. Changes nothing.
+    pub fn branches(&self) -> Result<Vec<BranchName>, EngineError> {
+        Ok(self.scan(ReadWorkingCopy::No)?.branches.into_keys().collect())
+    }
+
     pub fn tip(&self, branch: &BranchName) -> Result<Option<Oid>, EngineError> {
         Ok(self.scan(ReadWorkingCopy::No)?.tip(branch))
     }

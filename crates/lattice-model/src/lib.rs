@@ -17,5 +17,6 @@ pub mod overview;
 pub mod plan;
 pub mod remote;
 pub mod settings;
+pub mod similar;
 pub mod snapshot;
 pub mod time;

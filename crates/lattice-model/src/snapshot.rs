@@ -10,6 +10,7 @@ use crate::history::{History, Position};
 use crate::id::{ContentDigest, Fingerprint, Oid, OpId};
 use crate::name::BranchName;
 use crate::settings::Settings;
+use crate::similar::did_you_mean;
 
 /// Everything that decisions are made from.
 #[derive(Debug, Clone)]
@@ -324,6 +325,12 @@ impl Snapshot {
     pub fn metadata_of(&self, branch: &BranchName) -> Option<(&BranchMetadataV1, Oid)> {
         let reading = self.metadata.get(branch)?;
         Some((reading.content.as_ref().ok()?, reading.oid))
+    }
+
+    /// Says that there is no such branch, and which one may have been meant.
+    pub fn no_branch(&self, name: &BranchName) -> String {
+        let meant = did_you_mean(name.as_str(), self.branches.keys().map(BranchName::as_str));
+        format!("there is no branch `{name}`{meant}")
     }
 
     pub fn tip(&self, branch: &BranchName) -> Option<Oid> {

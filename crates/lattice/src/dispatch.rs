@@ -9,6 +9,7 @@ use clap::{CommandFactory, Parser};
 use crate::app::App;
 use crate::cli::{Cli, Command, Global};
 use crate::commands;
+use crate::complete;
 use crate::error::{Code, Failure};
 use crate::output::{self, Reply, err, out};
 
@@ -19,6 +20,7 @@ pub(crate) fn main() -> ExitCode {
     if arguments.get(1).is_some_and(|first| first == lattice_sprites::sandbox::LAUNCHER) {
         return ExitCode::from(u8::try_from(lattice_sprites::sandbox::launcher_main()).unwrap_or(1));
     }
+    complete::answer_shell();
     exit(output::checked(run(arguments)))
 }
 

@@ -3,6 +3,7 @@
 mod app;
 mod cli;
 mod commands;
+mod complete;
 mod dispatch;
 mod error;
 mod output;

@@ -15,7 +15,7 @@ pub(super) fn named_or_current(snapshot: &Snapshot, named: Option<&BranchName>) 
             return Ok(name.clone());
         }
         let facts = evidence([("branch", name.to_string())]);
-        return Err(Issue::new(IssueKind::ScopeUnresolved, format!("there is no branch `{name}`"), facts).action(
+        return Err(Issue::new(IssueKind::ScopeUnresolved, snapshot.no_branch(name), facts).action(
             "look",
             "see which branches there are",
             "lattice log --show-untracked",

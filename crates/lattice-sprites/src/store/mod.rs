@@ -28,8 +28,8 @@ pub enum StoreError {
     Database(#[from] rusqlite::Error),
     #[error("the event store has version {found}, this program knows {known}")]
     TooNew { found: usize, known: usize },
-    #[error("there is no sprite `{0}`")]
-    NoSuchSprite(String),
+    #[error("there is no sprite `{name}`{meant}")]
+    NoSuchSprite { name: String, meant: String },
     #[error("there is no action {0}")]
     NoSuchAction(i64),
     #[error("there is no proposal `{0}`")]

@@ -1,5 +1,6 @@
 //! Sprites, their sessions and their checkpoints.
 
+use lattice_model::similar::did_you_mean;
 use rusqlite::{OptionalExtension as _, Row, TransactionBehavior, params};
 
 use super::{SessionKey, SpriteKey, Store, StoreError};
@@ -163,7 +164,12 @@ impl Store {
 
     pub fn sprite(&self, name: &str) -> Result<Sprite, StoreError> {
         let found = self.db.query_row(&format!("{SELECT} WHERE name = ?1"), [name], sprite).optional()?;
-        found.ok_or_else(|| StoreError::NoSuchSprite(name.to_owned()))
+        if let Some(found) = found {
+            return Ok(found);
+        }
+        let all = self.sprites()?;
+        let meant = did_you_mean(name, all.iter().map(|sprite| sprite.name.as_str()));
+        Err(StoreError::NoSuchSprite { name: name.to_owned(), meant })
     }
 
     /// Moves a sprite to another state; a process that is over watches nothing.

@@ -8,7 +8,7 @@ use clap_complete::Shell;
 use schemars::{JsonSchema, Schema, schema_for};
 use serde::Serialize;
 
-use crate::dispatch;
+use crate::{complete, dispatch};
 use crate::error::Failure;
 use crate::output::documents::{
     ChangeDocument, ChildrenDocument, ConfigDocument, DoctorDocument, ExplainDocument, InfoDocument, LogDocument,
@@ -33,7 +33,9 @@ use super::sprite::{
     SpriteListDocument, SpriteLogsDocument, SpriteManageDocument, SpriteShowDocument,
 };
 
-/// Print a completion script for a shell
+/// Print what makes a shell complete commands, flags, branches, sprites and actions
+///
+/// For bash: `source <(lattice completion bash)` in ~/.bashrc.
 #[derive(Debug, Args)]
 pub(crate) struct CompletionArguments {
     shell: Shell,
@@ -73,9 +75,7 @@ pub(crate) fn version() -> Reply {
 }
 
 pub(crate) fn run_completion(arguments: &CompletionArguments) -> Result<Reply, Failure> {
-    let mut script = Vec::new();
-    clap_complete::generate(arguments.shell, &mut dispatch::command_line(), "lattice", &mut script);
-    let text = String::from_utf8_lossy(&script).into_owned();
+    let text = complete::script(arguments.shell);
     Ok(Reply::named("completion", TextDocument { text: text.clone() }, text))
 }
 

@@ -406,7 +406,7 @@ fn the_program_tells_about_itself() {
     assert_eq!(lattice(&repo).arg("--version").json()["version"], json!(env!("CARGO_PKG_VERSION")));
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let script = lattice(&repo).args(["completion", shell]).ok().stdout;
-        assert!(script.contains("restack") && script.contains("no-verify"), "{shell}");
+        assert!(script.contains("LATTICE_COMPLETE") && script.contains("lt"), "{shell}");
     }
     lattice(&repo).args(["completion", "tcsh"]).fails(2);
     assert!(lattice(&repo).arg("man").ok().stdout.contains(".TH lattice 1"));
@@ -448,4 +448,35 @@ fn quiet_leaves_out_the_story_and_keeps_the_data() {
     assert!(log.stdout.contains("api") && log.stderr.is_empty(), "what was asked for is printed:\n{}", log.stdout);
     let planned = lattice(&repo).args(["-q", "unfreeze", "--dry-run"]).ok();
     assert!(planned.stdout.contains("api"), "a plan was asked for");
+}
+
+#[test]
+fn a_shell_completes_the_names_of_the_repository() {
+    let repo = TestRepo::draw("main <- feature/login <- feature/logout*");
+    let offered = |words: &str| {
+        let line = format!(
+            "source <(\"$0\" completion bash); COMP_WORDS=({words}); COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1)); \
+             PATH=\"$(dirname \"$0\"):$PATH\"; _clap_complete_lattice; printf '%s\\n' \"${{COMPREPLY[@]}}\""
+        );
+        let program = env!("CARGO_BIN_EXE_lattice");
+        Lattice::new("bash", &repo).args(["-c", &line, program]).ok().stdout
+    };
+    assert_eq!(offered("lattice checkout feat"), "feature/login\nfeature/logout\n");
+    assert_eq!(offered("lattice move --onto ma"), "main\n");
+    assert_eq!(offered("lattice rest"), "restack\n");
+    assert_eq!(offered("lattice sprite show x"), "\n", "there is no sprite, and that is no error");
+    let before = repo.state();
+    offered("lattice checkout feat");
+    assert_same(&before, &repo.state());
+}
+
+#[test]
+fn whoever_mistypes_a_name_is_told_which_one_is_near() {
+    let repo = TestRepo::draw("main <- feature/login*");
+    for args in [&["info", "login"][..], &["parent", "feature/logn"], &["checkout", "login"], &["restack", "login"]] {
+        let output = lattice(&repo).args(args).fails(1);
+        assert!(output.stderr.contains("did you mean `feature/login`?"), "{}", output.snapshot());
+    }
+    let stranger = lattice(&repo).args(["info", "zebra"]).fails(1);
+    assert!(!stranger.stderr.contains("did you mean"), "{}", stranger.snapshot());
 }

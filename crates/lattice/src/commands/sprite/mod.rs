@@ -162,7 +162,7 @@ impl From<StoreError> for Failure {
     fn from(error: StoreError) -> Self {
         let text = error.to_string();
         match error {
-            StoreError::NoSuchSprite(_) => Self::new("no-such-sprite", text).hint("lattice sprite list"),
+            StoreError::NoSuchSprite { .. } => Self::new("no-such-sprite", text).hint("lattice sprite list"),
             StoreError::NoSuchAction(_) => Self::new("no-such-action", text).hint("lattice approvals"),
             StoreError::NoSuchProposal(_) => Self::new("no-such-proposal", text).hint("lattice proposals"),
             StoreError::NameTaken(_) => Self::new("name-taken", text).hint("choose another: --name ID"),
