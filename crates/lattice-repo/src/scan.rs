@@ -74,15 +74,18 @@ impl Repo {
         assert!(!self.git.has(Defect::Panic), "bug: a test wants one");
         let mut settings = request.defaults.clone();
         let config = self.read_config(&mut settings);
-        let read = self.read_refs()?;
+        let listing = self.git.start_listing(&SCANNED)?;
+        // Two more are needed where anything is tracked; they make themselves ready while the refs are listed.
+        let walk = self.git.start_walk()?;
+        self.with_objects(|_| Ok(()))?;
+        let read = self.sorted(listing.finish()?);
         let branches: BTreeMap<_, _> = read.refs.iter().filter_map(|(n, oid)| Some((n.as_branch()?, *oid))).collect();
         let trunk = settings.trunk.as_ref().and_then(|trunk| branches.get(trunk)).copied();
         let tips: BTreeSet<Oid> =
             read.refs.keys().filter_map(RefName::as_metadata_of).filter_map(|b| branches.get(&b).copied()).collect();
         // The two processes answer independent questions; on two cores they overlap.
-        let git = &self.git;
         let ((metadata, covered, fingerprint), parents) = thread::scope(|scope| {
-            let walk = scope.spawn(move || git.parents_of(tips, trunk));
+            let walk = scope.spawn(move || walk.parents_of(tips, trunk));
             let covered = Covered::new(&read.refs, settings.trunk.as_ref(), config.digest().cloned());
             let fingerprint = covered.fingerprint();
             let here = (self.read_metadata(&read), covered, fingerprint);
@@ -173,12 +176,15 @@ impl Repo {
     }
 
     pub(crate) fn read_refs(&self) -> Result<RefsRead, GitError> {
-        let listing = self.git.list_refs(&["refs/heads/", "refs/branch-metadata/", SPRITES, LEDGER])?;
+        Ok(self.sorted(self.git.list_refs(&SCANNED)?))
+    }
+
+    fn sorted(&self, listing: Listing) -> RefsRead {
         let mut read = sort_refs(listing);
         for (branch, path) in worktree::rebased_branches(&self.paths.common_dir) {
             read.worktrees.entry(branch).or_insert(path);
         }
-        Ok(read)
+        read
     }
 
     fn read_metadata(&self, read: &RefsRead) -> Result<BTreeMap<BranchName, MetadataReading>, GitError> {
@@ -375,6 +381,9 @@ impl Repo {
         Ok(answers)
     }
 }
+
+/// What a scan looks at.
+const SCANNED: [&str; 4] = ["refs/heads/", "refs/branch-metadata/", SPRITES, LEDGER];
 
 /// Refs that keep what sprites start from.
 const SPRITES: &str = "refs/lattice/sprites/";

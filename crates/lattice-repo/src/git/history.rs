@@ -6,7 +6,41 @@ use lattice_model::history::Ancestry;
 use lattice_model::id::Oid;
 
 use super::error::GitError;
-use super::process::Git;
+use super::process::{Git, Started};
+
+const WALK: &str = "rev-list";
+
+/// A git that waits to be told where a walk begins.
+pub(crate) struct Walk(Started);
+
+impl Walk {
+    /// As `Git::parents_of`.
+    pub(crate) fn parents_of(
+        self,
+        tips: impl IntoIterator<Item = Oid>,
+        trunk: Option<Oid>,
+    ) -> Result<BTreeMap<Oid, Vec<Oid>>, GitError> {
+        let mut input = String::new();
+        for tip in tips {
+            input.push_str(&format!("{tip}\n"));
+        }
+        if input.is_empty() {
+            // Git calls that a mistake, and has nothing to tell.
+            return self.0.finish(None).map(|_| BTreeMap::new());
+        }
+        if let Some(trunk) = trunk {
+            input.push_str(&format!("^{trunk}\n"));
+        }
+        let stdout = self.0.finish(Some(input.into_bytes()))?.check(WALK)?;
+        let mut parents = BTreeMap::new();
+        for line in stdout.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
+            let ids: Option<Vec<_>> = line.split(|byte| *byte == b' ').map(Oid::from_hex).collect();
+            let ids = ids.ok_or_else(|| GitError::unexpected(WALK, "a line that holds no ids"))?;
+            parents.insert(ids[0], ids[1..].to_vec());
+        }
+        Ok(parents)
+    }
+}
 
 impl Git {
     /// The commits that are reachable from `tips` and not from `trunk`, with their parents.
@@ -15,25 +49,12 @@ impl Git {
         tips: impl IntoIterator<Item = Oid>,
         trunk: Option<Oid>,
     ) -> Result<BTreeMap<Oid, Vec<Oid>>, GitError> {
-        const COMMAND: &str = "rev-list";
-        let mut input = String::new();
-        for tip in tips {
-            input.push_str(&format!("{tip}\n"));
-        }
-        if input.is_empty() {
-            return Ok(BTreeMap::new());
-        }
-        if let Some(trunk) = trunk {
-            input.push_str(&format!("^{trunk}\n"));
-        }
-        let stdout = self.call(COMMAND).args(["--parents", "--stdin"]).stdin(input.into_bytes()).run()?;
-        let mut parents = BTreeMap::new();
-        for line in stdout.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
-            let ids: Option<Vec<_>> = line.split(|byte| *byte == b' ').map(Oid::from_hex).collect();
-            let ids = ids.ok_or_else(|| GitError::unexpected(COMMAND, "a line that holds no ids"))?;
-            parents.insert(ids[0], ids[1..].to_vec());
-        }
-        Ok(parents)
+        self.start_walk()?.parents_of(tips, trunk)
+    }
+
+    /// A walk that is told later where to begin.
+    pub(crate) fn start_walk(&self) -> Result<Walk, GitError> {
+        Ok(Walk(self.call(WALK).args(["--parents", "--stdin"]).start()?))
     }
 
     /// Whether `ancestor`, which exists, is an ancestor of `tip`.

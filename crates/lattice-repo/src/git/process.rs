@@ -240,23 +240,21 @@ impl Call<'_> {
     }
 
     /// Runs to the end, whatever the exit code.
-    pub(crate) fn finish(self) -> Result<Finished, GitError> {
+    pub(crate) fn finish(mut self) -> Result<Finished, GitError> {
+        let stdin = self.stdin.take();
+        let pipe = if stdin.is_some() { Stdio::piped() } else { Stdio::null() };
+        self.start_with(pipe)?.finish(stdin)
+    }
+
+    /// Starts a git that needs no input, or gets it with the question how it ended.
+    pub(crate) fn start(self) -> Result<Started, GitError> {
+        self.start_with(Stdio::piped())
+    }
+
+    fn start_with(&self, stdin: Stdio) -> Result<Started, GitError> {
         let mut command = self.prepare();
-        let stdin = if self.stdin.is_some() { Stdio::piped() } else { Stdio::null() };
         let child = command.stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
-        let mut child = child.map_err(|source| self.start_error(source))?;
-        let writer = self.stdin.clone().and_then(|bytes| {
-            let mut pipe = child.stdin.take()?;
-            // Git may answer before it has read everything; a second thread keeps both pipes moving.
-            Some(thread::spawn(move || pipe.write_all(&bytes)))
-        });
-        let output = child.wait_with_output().map_err(|source| self.pipe_error(source))?;
-        if let Some(writer) = writer {
-            // A git that stops early closes the pipe; its exit code says why.
-            let _ = writer.join();
-        }
-        let code = self.exit_code(output.status)?;
-        Ok(Finished { code, stdout: output.stdout, stderr: String::from_utf8_lossy(&output.stderr).into_owned() })
+        Ok(Started { child: child.map_err(|source| self.start_error(source))?, command: self.command })
     }
 
     /// Runs to the end and returns what it printed; any exit code but 0 is an error.
@@ -311,12 +309,33 @@ impl Call<'_> {
         GitError::Start { command: self.command.to_owned(), source }
     }
 
-    fn pipe_error(&self, source: std::io::Error) -> GitError {
-        GitError::Pipe { command: self.command.to_owned(), source }
-    }
-
     fn exit_code(&self, status: ExitStatus) -> Result<i32, GitError> {
         exit_code(self.command, status)
+    }
+}
+
+/// A git that makes itself ready while we do something else.
+pub(crate) struct Started {
+    child: Child,
+    command: &'static str,
+}
+
+impl Started {
+    /// Lets it have its input and waits for its end, whatever the exit code.
+    pub(crate) fn finish(mut self, input: Option<Vec<u8>>) -> Result<Finished, GitError> {
+        let pipe = self.child.stdin.take();
+        let writer = pipe.zip(input).map(|(mut pipe, bytes)| {
+            // Git may answer before it has read everything; a second thread keeps both pipes moving.
+            thread::spawn(move || pipe.write_all(&bytes))
+        });
+        let output = self.child.wait_with_output();
+        let output = output.map_err(|source| GitError::Pipe { command: self.command.to_owned(), source })?;
+        if let Some(writer) = writer {
+            // A git that stops early closes the pipe; its exit code says why.
+            let _ = writer.join();
+        }
+        let code = exit_code(self.command, output.status)?;
+        Ok(Finished { code, stdout: output.stdout, stderr: String::from_utf8_lossy(&output.stderr).into_owned() })
     }
 }
 

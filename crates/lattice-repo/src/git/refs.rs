@@ -6,7 +6,7 @@ use lattice_model::id::Oid;
 use lattice_model::name::RefName;
 
 use super::error::GitError;
-use super::process::Git;
+use super::process::{Git, Started};
 
 /// One ref as git lists it.
 #[derive(Debug, Clone)]
@@ -29,10 +29,26 @@ const FORMAT: &str = "%(refname)%00%(objectname)%00%(worktreepath)%00";
 impl Git {
     /// All refs below `patterns`.
     pub(crate) fn list_refs(&self, patterns: &[&str]) -> Result<Listing, GitError> {
-        const COMMAND: &str = "for-each-ref";
-        let finished = self.call(COMMAND).arg(format!("--format={FORMAT}")).args(patterns.iter().copied()).finish()?;
+        self.start_listing(patterns)?.finish()
+    }
+
+    /// As `list_refs`, to be asked for its result later.
+    pub(crate) fn start_listing(&self, patterns: &[&str]) -> Result<StartedListing, GitError> {
+        let call = self.call(LISTING).arg(format!("--format={FORMAT}")).args(patterns.iter().copied());
+        Ok(StartedListing(call.start()?))
+    }
+}
+
+const LISTING: &str = "for-each-ref";
+
+/// A git that lists refs.
+pub(crate) struct StartedListing(Started);
+
+impl StartedListing {
+    pub(crate) fn finish(self) -> Result<Listing, GitError> {
+        let finished = self.0.finish(None)?;
         let warnings = finished.stderr.lines().map(str::to_owned).collect();
-        let stdout = finished.check(COMMAND)?;
+        let stdout = finished.check(LISTING)?;
         Ok(Listing { refs: parse(&stdout)?, warnings })
     }
 }
