@@ -29,7 +29,9 @@ mod tests {
     #[test]
     fn a_slip_and_the_last_part_of_a_name_are_understood_and_a_stranger_is_not() {
         let names = ["feature/login", "feature/logout", "api", "main"];
-        for (typed, meant) in [("login", "feature/login"), ("apii", "api"), ("mian", "main"), ("feature/logn", "feature/login")] {
+        for (typed, meant) in
+            [("login", "feature/login"), ("apii", "api"), ("mian", "main"), ("feature/logn", "feature/login")]
+        {
             assert_eq!(similar(typed, names), Some(meant), "{typed}");
         }
         assert_eq!(similar("zebra", names), None);

@@ -145,7 +145,7 @@ const DEFECTS: &[Defect] = &[
     }),
 ];
 
-// proves: ST-13.1-3
+// proves: ST-5.2-10, ST-13.1-3
 #[test]
 fn each_capability_is_present_in_health_and_absent_with_its_defect_alone() {
     let all: BTreeSet<_> = Capability::ALL.iter().copied().collect();

@@ -29,7 +29,8 @@ const PRUNE_EVERY: u64 = 64;
 impl Executor<'_> {
     /// Lets go of operations that are neither among the newest nor young enough, now and then.
     pub(super) fn prune_keeps(&self, seq: u64) -> Result<(), ExecuteError> {
-        if seq % PRUNE_EVERY >= EVENTS_PER_OPERATION {
+        // A young ledger has too few operations to let go of any.
+        if seq < PRUNE_EVERY || seq % PRUNE_EVERY >= EVENTS_PER_OPERATION {
             return Ok(());
         }
         let mut kept = self.git.dated_refs(KEEP)?;

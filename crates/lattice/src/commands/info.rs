@@ -32,8 +32,7 @@ pub(crate) fn run(app: &App, arguments: &Arguments) -> Result<Reply, Failure> {
     if let Some(named) = &arguments.branch
         && snapshot.tip(named).is_none()
     {
-        return Err(Failure::new("no-such-branch", snapshot.no_branch(named))
-            .hint("lattice log --show-untracked"));
+        return Err(Failure::new("no-such-branch", snapshot.no_branch(named)).hint("lattice log --show-untracked"));
     }
     let graph = snapshot.graph();
     let facts = branch.as_ref().and_then(|branch| BranchDocument::of(snapshot, &graph, branch));

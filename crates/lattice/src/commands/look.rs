@@ -50,8 +50,7 @@ pub(crate) fn run_children(app: &App, arguments: &ChildrenArguments) -> Result<R
 fn resolve(snapshot: &Snapshot, named: Option<&BranchName>) -> Result<BranchName, Failure> {
     match named {
         Some(name) if snapshot.tip(name).is_none() => {
-            Err(Failure::new("no-such-branch", snapshot.no_branch(name))
-                .hint("lattice log --show-untracked"))
+            Err(Failure::new("no-such-branch", snapshot.no_branch(name)).hint("lattice log --show-untracked"))
         }
         Some(name) => Ok(name.clone()),
         None => snapshot.head.branch().cloned().ok_or_else(|| {

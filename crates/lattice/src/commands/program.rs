@@ -8,13 +8,13 @@ use clap_complete::Shell;
 use schemars::{JsonSchema, Schema, schema_for};
 use serde::Serialize;
 
-use crate::{complete, dispatch};
 use crate::error::Failure;
 use crate::output::documents::{
     ChangeDocument, ChildrenDocument, ConfigDocument, DoctorDocument, ExplainDocument, InfoDocument, LogDocument,
     OpsDocument, ParentDocument, PlanFileDocument, TextDocument, TrunkDocument, VerifyDocument, VersionDocument,
 };
 use crate::output::{Document, Reply};
+use crate::{complete, dispatch};
 
 use super::approvals::{ApprovalDoneDocument, ApprovalsDocument};
 use super::auth::AuthDocument;

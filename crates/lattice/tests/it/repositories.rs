@@ -14,7 +14,7 @@ fn bare() -> TestRepo {
     Setup::default().bare().draw("main <- a <- b")
 }
 
-// proves: ST-5.2-16
+// proves: ST-5.2-10, ST-5.2-16
 #[test]
 fn in_a_bare_repository_whatever_reads_or_changes_metadata_only_works() {
     let repo = bare();

@@ -105,7 +105,7 @@ fn what_failed_once_fails_no_more() {
     }
 }
 
-// proves: ST-13.3-1, ST-13.3-2, ST-13.3-3, ST-13.3-5, ST-1.2-5
+// proves: ST-13.3-1, ST-13.3-2, ST-13.3-3, ST-13.3-5, ST-1.2-5, ST-15-2
 // proves partly: ST-13.3-4 — refs that others move during a command are drawn too seldom to find a lost comparison
 // proves partly: ST-0-5 — changes by plain git and by hand; no pushes to a remote
 #[test]

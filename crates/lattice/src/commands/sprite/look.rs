@@ -177,9 +177,8 @@ pub(super) fn diff(app: &App, id: &str, since: Option<&str>) -> Result<Reply, Fa
 
 /// The sprite with this name, and the store it is in.
 pub(super) fn find(app: &App, id: &str) -> Result<(Store, Sprite), Failure> {
-    let store = store(app)?.ok_or_else(|| {
-        Failure::from(StoreError::NoSuchSprite { name: id.to_owned(), meant: String::new() })
-    })?;
+    let store = store(app)?
+        .ok_or_else(|| Failure::from(StoreError::NoSuchSprite { name: id.to_owned(), meant: String::new() }))?;
     let sprite = store.sprite(id)?;
     Ok((store, sprite))
 }
