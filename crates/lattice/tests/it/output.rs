@@ -456,7 +456,7 @@ fn a_shell_completes_the_names_of_the_repository() {
     let offered = |words: &str| {
         let line = format!(
             "source <(\"$0\" completion bash); COMP_WORDS=({words}); COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1)); \
-             PATH=\"$(dirname \"$0\"):$PATH\"; _clap_complete_lattice; printf '%s\\n' \"${{COMPREPLY[@]}}\""
+             PATH=\"$(dirname \"$0\"):$PATH\"; _clap_complete_lattice lattice \"${{COMP_WORDS[COMP_CWORD]}}\"; printf '%s\\n' \"${{COMPREPLY[@]}}\""
         );
         let program = env!("CARGO_BIN_EXE_lattice");
         Lattice::new("bash", &repo).args(["-c", &line, program]).ok().stdout

@@ -359,7 +359,7 @@ fn a_read_only_repository_is_read_and_the_reader_is_told_that_nothing_was_record
     let log = as_reader(&repo, &["log"]);
     let doctor = as_reader(&repo, &["doctor", "--json"]);
     let told = as_reader(&repo, &["doctor"]);
-    let freeze = as_reader(&repo, &["freeze", "a"]);
+    let freeze = as_reader(&repo, &["untrack", "a"]);
     lock("u+w").expect("chmod starts");
     let refs_after = fs::read(repo.dir().join(".git/refs/lattice/event-log")).ok();
     assert!(give_away(repo.sandbox().root(), "0:0"), "it is given back");

@@ -98,7 +98,7 @@ fn a_failure_of_git_at_any_step_leaves_the_refs_as_they_were() {
         lattice(&repo).arg("restack").ok();
         lattice(&repo).arg("verify").ok();
     }
-    assert!(failures >= 8, "the failure was noticed at {failures} calls");
+    assert!(failures >= 5, "the failure was noticed at {failures} calls");
 }
 
 // proves: ST-13.2-3
