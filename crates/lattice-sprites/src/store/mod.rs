@@ -62,9 +62,31 @@ const PATIENCE: Duration = Duration::from_secs(30);
 impl Store {
     /// Opens the store, and makes it if there is none.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
+        if !path.exists() {
+            Self::create(path)?;
+        }
+        Self::prepare(path)
+    }
+
+    /// Makes a store beside its place and puts it there whole: who looks meanwhile finds none, and two who make one at the
+    /// same time do not get into each other's way.
+    fn create(path: &Path) -> Result<(), StoreError> {
         if let Some(folder) = path.parent() {
             std::fs::create_dir_all(folder)?;
         }
+        let draft = path.with_extension(format!("{}-{:?}.new", std::process::id(), std::thread::current().id()));
+        // Its end brings everything into the one file.
+        drop(Self::prepare(&draft)?);
+        let placed = std::fs::hard_link(&draft, path);
+        std::fs::remove_file(&draft)?;
+        match placed {
+            // Another was faster; theirs is as good.
+            Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => Err(error.into()),
+            Ok(()) | Err(_) => Ok(()),
+        }
+    }
+
+    fn prepare(path: &Path) -> Result<Self, StoreError> {
         let mut db = Connection::open(path)?;
         db.busy_timeout(PATIENCE)?;
         db.pragma_update(None, "journal_mode", "wal")?;

@@ -246,3 +246,22 @@ fn the_database_itself_refuses_to_change_events() {
     store.db.pragma_update(None, "user_version", 99).expect("a version of the future");
     assert!(matches!(Store::open(&world.path), Err(StoreError::TooNew { found: 99, .. })));
 }
+
+#[test]
+fn a_store_that_many_make_and_look_for_at_once_is_made_once() {
+    for _ in 0..20 {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("sprites.db");
+        std::thread::scope(|scope| {
+            for number in 0..8 {
+                let path = &path;
+                scope.spawn(move || match number % 2 {
+                    0 => drop(Store::open(path).expect("a store can be made")),
+                    _ => drop(Store::look(path).expect("a store can be looked for")),
+                });
+            }
+        });
+        let left = std::fs::read_dir(folder.path()).expect("the folder").count();
+        assert_eq!(left, 1, "nothing is left beside it");
+    }
+}
