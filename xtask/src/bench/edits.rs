@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::Failure;
 
 use super::fixture::{Fixture, Size, branch, write};
-use super::measure::{Contestant, in_turns, ratio, shown};
+use super::measure::{Contestant, compared, in_turns, shown};
 use super::report::Section;
 
 const ROUNDS: usize = 7;
@@ -78,13 +78,7 @@ impl Bench {
             &["what", "median", "best", "ratio of medians", "ratio of bests"],
         );
         for timing in &timings {
-            section.row(vec![
-                timing.name.clone(),
-                shown(timing.median),
-                shown(timing.best),
-                format!("{:.2}", ratio(timing.median, timings[0].median)),
-                format!("{:.2}", ratio(timing.best, timings[0].best)),
-            ]);
+            section.row(compared(timing, &timings[0]));
         }
         Ok(section)
     }

@@ -44,6 +44,17 @@ pub(super) fn shown(time: Duration) -> String {
     format!("{:.1} ms", time.as_secs_f64() * 1000.0)
 }
 
+/// Name and times of a contestant, and how they compare with the first one's.
+pub(super) fn compared(timing: &Timing, first: &Timing) -> Vec<String> {
+    vec![
+        timing.name.clone(),
+        shown(timing.median),
+        shown(timing.best),
+        format!("{:.2}", ratio(timing.median, first.median)),
+        format!("{:.2}", ratio(timing.best, first.best)),
+    ]
+}
+
 /// How many times longer `this` took than `that`.
 pub(super) fn ratio(this: Duration, that: Duration) -> f64 {
     this.as_secs_f64() / that.as_secs_f64()

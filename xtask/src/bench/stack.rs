@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use crate::Failure;
 
 use super::fixture::{Fixture, Size, write};
-use super::measure::{Contestant, Timing, in_turns, ratio, shown};
+use super::measure::{Contestant, Timing, compared, in_turns, ratio, shown};
 use super::report::Section;
 
 const ROUNDS: usize = 7;
@@ -180,14 +180,9 @@ impl Bench {
 fn add_rows(section: &mut Section, timings: &[Timing], processes: usize) {
     for timing in timings {
         let count = if timing.name.starts_with("lattice") { processes.to_string() } else { String::new() };
-        section.row(vec![
-            timing.name.clone(),
-            shown(timing.median),
-            shown(timing.best),
-            format!("{:.2}", ratio(timing.median, timings[0].median)),
-            format!("{:.2}", ratio(timing.best, timings[0].best)),
-            count,
-        ]);
+        let mut row = compared(timing, &timings[0]);
+        row.push(count);
+        section.row(row);
     }
 }
 

@@ -11,8 +11,6 @@ use lattice_model::time::Timestamp;
 
 use crate::Repo;
 use crate::format::journal::Journal;
-use crate::git::picker::Pick;
-use crate::git::rewrite::Picked;
 
 use super::error::io_error;
 use super::rewriting::{Outcome, Rewrite};
@@ -64,21 +62,9 @@ impl Executor<'_> {
 
     /// Remembers a conflict, so that the branch and what stands on it are left out from now on.
     pub(super) fn note_conflict(&mut self, rewrite: &Rewrite, onto: Oid) -> Result<(), ExecuteError> {
-        let committer = self.committer()?;
-        let mut tip = onto;
-        for commit in &rewrite.commits {
-            let pick = Pick { commit: *commit, onto: tip, committer: &committer };
-            let (git, picker) = (&self.git, &mut self.picker);
-            match self.repo.with_objects(|objects| git.pick(objects, picker, pick))? {
-                Picked::Done(new) => tip = new,
-                Picked::Conflict(files) => {
-                    self.conflicts.push(Conflict { branch: rewrite.branch.clone(), commit: *commit, files });
-                    return Ok(());
-                }
-            }
-        }
-        // One by one they apply after all.
-        self.journal.tips.insert(rewrite.branch.clone(), tip);
+        // One by one they may apply after all.
+        let found = self.pick_each(rewrite, onto)?;
+        self.conflicts.extend(found);
         Ok(())
     }
 

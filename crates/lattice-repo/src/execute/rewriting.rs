@@ -11,6 +11,7 @@ use crate::defect::Defect;
 use crate::git::picker::{AHEAD, Pick};
 use crate::git::rewrite::{Picked, Replayed};
 
+use super::conflicts::Conflict;
 use super::{ExecuteError, Executor};
 
 /// A branch's own commits, from the lowest, and where they go.
@@ -229,20 +230,30 @@ impl Executor<'_> {
 
     /// The slow way for a git without `replay`, or a name that it does not understand: commit by commit.
     fn pick_all(&mut self, remaining: Vec<Rewrite>) -> Result<Option<Outcome>, ExecuteError> {
-        let committer = self.committer()?;
         for rewrite in remaining {
             let onto = self.place(&rewrite.onto)?;
-            let mut tip = onto;
-            for commit in &rewrite.commits {
-                let pick = Pick { commit: *commit, onto: tip, committer: &committer };
-                let (git, picker) = (&self.git, &mut self.picker);
-                match self.repo.with_objects(|objects| git.pick(objects, picker, pick))? {
-                    Picked::Done(new) => tip = new,
-                    Picked::Conflict(_) => return Ok(Some(Outcome::Conflict { rewrite, onto })),
+            if self.pick_each(&rewrite, onto)?.is_some() {
+                return Ok(Some(Outcome::Conflict { rewrite, onto }));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Applies the commits of a branch one by one, up to the first that conflicts.
+    pub(super) fn pick_each(&mut self, rewrite: &Rewrite, onto: Oid) -> Result<Option<Conflict>, ExecuteError> {
+        let committer = self.committer()?;
+        let mut tip = onto;
+        for commit in &rewrite.commits {
+            let pick = Pick { commit: *commit, onto: tip, committer: &committer };
+            let (git, picker) = (&self.git, &mut self.picker);
+            match self.repo.with_objects(|objects| git.pick(objects, picker, pick))? {
+                Picked::Done(new) => tip = new,
+                Picked::Conflict(files) => {
+                    return Ok(Some(Conflict { branch: rewrite.branch.clone(), commit: *commit, files }));
                 }
             }
-            self.journal.tips.insert(rewrite.branch.clone(), tip);
         }
+        self.journal.tips.insert(rewrite.branch.clone(), tip);
         Ok(None)
     }
 }
