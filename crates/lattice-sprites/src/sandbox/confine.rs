@@ -1,6 +1,7 @@
 //! What the agent's process gives up before it becomes the agent.
 
 use std::io;
+use std::os::fd::OwnedFd;
 
 use landlock::{
     ABI, Access as _, AccessFs, CompatLevel, Compatible as _, PathBeneath, PathFd, Ruleset, RulesetAttr as _,
@@ -9,7 +10,7 @@ use landlock::{
 use rustix::process::{Resource, Rlimit};
 use rustix::thread::{CapabilitySet, CapabilitySets};
 
-use super::filter;
+use super::filter::{self, Renaming};
 use super::launcher::{At as _, Refusal};
 use super::spec::{Layer, Limits, Spec, Stage};
 use super::sys;
@@ -23,8 +24,8 @@ const DEVICES: [&str; 6] = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random"
 /// What it may read and run.
 const READABLE: [&str; 9] = ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/etc", "/run", "/proc"];
 
-/// Gives up, in this order, everything that is not needed.
-pub(super) fn confine(spec: &Spec) -> Result<(), Refusal> {
+/// Gives up, in this order, everything that is not needed. If renames are asked about, gives the end where that is heard.
+pub(super) fn confine(spec: &Spec, renaming: Renaming) -> Result<Option<OwnedFd>, Refusal> {
     let keep = |layer: Layer| !spec.omit.contains(&layer);
     if keep(Layer::Limits) {
         limit(&spec.limits).at(Stage::Limits, "limits of resources")?;
@@ -40,10 +41,21 @@ pub(super) fn confine(spec: &Spec) -> Result<(), Refusal> {
     if keep(Layer::Landlock) {
         restrict_files(spec)?;
     }
-    if keep(Layer::Seccomp) {
-        sys::install_filter(&filter::filter()).at(Stage::Seccomp, "the filter of system calls")?;
+    match keep(Layer::Seccomp) {
+        true => filter_calls(renaming).at(Stage::Seccomp, "the filter of system calls"),
+        false => Ok(None),
     }
-    Ok(())
+}
+
+fn filter_calls(renaming: Renaming) -> io::Result<Option<OwnedFd>> {
+    if renaming == Renaming::Asked {
+        match sys::install_asking_filter(&filter::filter(Renaming::Asked)) {
+            // A kernel before 5.19 cannot wait as it must; the file system then says what it cannot rename.
+            Err(error) if error.raw_os_error() == Some(libc::EINVAL) => {}
+            listener => return listener.map(Some),
+        }
+    }
+    sys::install_filter(&filter::filter(Renaming::Direct)).map(|()| None)
 }
 
 fn limit(limits: &Limits) -> io::Result<()> {

@@ -68,6 +68,21 @@ const NEW_NAMESPACES: i32 = libc::CLONE_NEWUSER
     | libc::CLONE_NEWUTS
     | libc::CLONE_NEWCGROUP;
 
+/// Calls that rename, about which the first process is asked: it can do what the file system of a workspace cannot.
+#[cfg(target_arch = "x86_64")]
+pub(super) const RENAMES: [c_long; 3] = [libc::SYS_rename, libc::SYS_renameat, libc::SYS_renameat2];
+#[cfg(not(target_arch = "x86_64"))]
+pub(super) const RENAMES: [c_long; 2] = [libc::SYS_renameat, libc::SYS_renameat2];
+
+/// What becomes of a rename.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Renaming {
+    /// The kernel does it.
+    Direct,
+    /// The first process is asked.
+    Asked,
+}
+
 /// Requests of `ioctl` that type on someone else's terminal.
 const TYPING: [libc::Ioctl; 2] = [libc::TIOCSTI, libc::TIOCLINUX];
 
@@ -84,7 +99,7 @@ const fn refuse(errno: i32) -> u32 {
 }
 
 /// The filter as the kernel wants it.
-pub(super) fn filter() -> Vec<sock_filter> {
+pub(super) fn filter(renaming: Renaming) -> Vec<sock_filter> {
     let mut program = vec![
         load(ARCHITECTURE_AT),
         jump(libc::BPF_JEQ, ARCHITECTURE, 1, 0),
@@ -95,6 +110,11 @@ pub(super) fn filter() -> Vec<sock_filter> {
     program.extend([jump(libc::BPF_JGE, FOREIGN, 0, 1), give(refuse(libc::ENOSYS))]);
     for call in DENIED {
         program.extend([jump(libc::BPF_JEQ, number(call), 0, 1), give(refuse(libc::EPERM))]);
+    }
+    if renaming == Renaming::Asked {
+        for call in RENAMES {
+            program.extend([jump(libc::BPF_JEQ, number(call), 0, 1), give(libc::SECCOMP_RET_USER_NOTIF)]);
+        }
     }
     // Its flags are in memory that a filter cannot read; programs fall back to the older call.
     program.extend([jump(libc::BPF_JEQ, number(libc::SYS_clone3), 0, 1), give(refuse(libc::ENOSYS))]);

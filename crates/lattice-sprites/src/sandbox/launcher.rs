@@ -137,7 +137,7 @@ fn first(spec: Spec, folders: root::Folders, control: &mut Control) -> i32 {
     let upper = folders.layers();
     let ready = ready.and_then(|()| init::start(&spec, control));
     match ready {
-        Ok(agent) => init::watch(agent, upper, control),
+        Ok(agent) => init::watch(&spec, agent, upper, control),
         Err(Refusal { stage, detail, errno }) => {
             control.tell(&Report::Refused { stage, detail, errno });
             125

@@ -12,6 +12,8 @@ mod freeze;
 mod handle;
 mod init;
 mod launcher;
+mod relocate;
+mod rename;
 mod root;
 mod spec;
 mod sys;

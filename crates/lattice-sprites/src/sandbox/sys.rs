@@ -91,12 +91,73 @@ pub(super) fn prctl(option: c_int, argument: c_ulong) -> io::Result<c_int> {
 
 /// Installs a filter of system calls for this process and all that it starts.
 pub(super) fn install_filter(filter: &[libc::sock_filter]) -> io::Result<()> {
+    set_filter(filter, 0).map(drop)
+}
+
+/// The same for a filter that asks, and gives the end at which its questions arrive. Who asks and was heard waits for the
+/// answer, whatever signal comes: a call that was carried out must not be made again.
+pub(super) fn install_asking_filter(filter: &[libc::sock_filter]) -> io::Result<OwnedFd> {
+    let flags = libc::SECCOMP_FILTER_FLAG_NEW_LISTENER | libc::SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV;
+    let descriptor = c_int::try_from(set_filter(filter, flags)?).map_err(io::Error::other)?;
+    // SAFETY: the new descriptor belongs to nobody else.
+    Ok(unsafe { OwnedFd::from_raw_fd(descriptor) })
+}
+
+fn set_filter(filter: &[libc::sock_filter], flags: c_ulong) -> io::Result<c_long> {
     let program =
         libc::sock_fprog { len: u16::try_from(filter.len()).unwrap_or(u16::MAX), filter: filter.as_ptr().cast_mut() };
     // SAFETY: the kernel copies the program during the call and does not write to it.
-    let result =
-        unsafe { libc::syscall(libc::SYS_seccomp, libc::SECCOMP_SET_MODE_FILTER, 0 as c_ulong, &raw const program) };
-    check_long(result).map(drop)
+    let result = unsafe { libc::syscall(libc::SYS_seccomp, libc::SECCOMP_SET_MODE_FILTER, flags, &raw const program) };
+    check_long(result)
+}
+
+/// A system call that waits for an answer.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Question {
+    pub(super) id: u64,
+    pub(super) task: pid_t,
+    pub(super) call: c_long,
+    pub(super) arguments: [u64; 6],
+}
+
+/// Takes the next question; there is none any more if who asked was interrupted.
+pub(super) fn question(listener: BorrowedFd<'_>) -> io::Result<Question> {
+    // SAFETY: a notice of zeros is what the kernel wants to fill in.
+    let mut notice: libc::seccomp_notif = unsafe { std::mem::zeroed() };
+    // SAFETY: the notice lives through the call and has the size that the request names.
+    check(unsafe { libc::ioctl(listener.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_RECV, &raw mut notice) })?;
+    Ok(Question {
+        id: notice.id,
+        task: notice.pid.cast_signed(),
+        call: c_long::from(notice.data.nr),
+        arguments: notice.data.args,
+    })
+}
+
+/// Whether who asked still waits, so that what was read of it is of the one who asked.
+pub(super) fn is_waiting(listener: BorrowedFd<'_>, question: u64) -> bool {
+    // SAFETY: the number lives through the call.
+    check(unsafe { libc::ioctl(listener.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_ID_VALID, &raw const question) }).is_ok()
+}
+
+/// What a system call that waited gets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// The kernel carries it out.
+    GoOn,
+    /// It was carried out, or failed with this error.
+    Done(Result<(), c_int>),
+}
+
+/// Answers a question. One who was killed meanwhile needs no answer.
+pub(super) fn answer(listener: BorrowedFd<'_>, question: u64, verdict: Verdict) {
+    let (error, flags) = match verdict {
+        Verdict::GoOn => (0, libc::SECCOMP_USER_NOTIF_FLAG_CONTINUE as u32),
+        Verdict::Done(done) => (done.err().map_or(0, |errno| -errno), 0),
+    };
+    let mut response = libc::seccomp_notif_resp { id: question, val: 0, error, flags };
+    // SAFETY: the response lives through the call and has the size that the request names.
+    let _ = unsafe { libc::ioctl(listener.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_SEND, &raw mut response) };
 }
 
 /// Takes this process's user and group to one id each, without supplementary groups where that may be said.

@@ -9,6 +9,7 @@ mod context;
 mod life;
 mod network;
 mod protocol;
+mod rename;
 mod run;
 mod scale;
 
