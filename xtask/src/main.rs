@@ -23,6 +23,7 @@ usage: cargo xtask <task>
   fuzz stack [N [SEED]]  random commands and plain git against an oracle; 100,000 steps unless told
   kill [POINTS [SEED]]   kill commands at system calls; every call of every command unless told
   crowd [ROUNDS]         32 processes at once
+  cycles [CYCLES [SEED]] checkpoints and restores of a sprite, with kills
   conformance            write docs/conformance.md from the comments beside the tests
   conformance --check    fail if docs/conformance.md is not up to date";
 
@@ -38,7 +39,7 @@ fn main() -> ExitCode {
         ["agents"] => agents::run(root),
         ["fuzz", "stack", ..] => storm::run(root, "fuzz", &words[2..]),
         ["fuzz", seconds] => fuzz::run(root, seconds),
-        ["kill" | "crowd", ..] => storm::run(root, words[0], &words[1..]),
+        ["kill" | "crowd" | "cycles", ..] => storm::run(root, words[0], &words[1..]),
         ["conformance"] => conformance::write(root),
         ["conformance", "--check"] => conformance::check(root),
         _ => {

@@ -5,32 +5,43 @@ use std::path::Path;
 use crate::Failure;
 use crate::process::Call;
 
-/// A kind of storm: its name, its test, its variables in the order of the arguments, and what is meant without them.
+/// A kind of storm: its name, its test in one of the suites of the program, its variables in the order of the arguments, and what is meant without them.
 struct Storm {
     name: &'static str,
+    suite: &'static str,
     test: &'static str,
     variables: &'static [&'static str],
     otherwise: &'static str,
 }
 
-const STORMS: [Storm; 3] = [
+const STORMS: [Storm; 4] = [
     Storm {
         name: "fuzz",
+        suite: "storm",
         test: "fuzz::no_mixture_of_commands_and_plain_git_breaks_a_promise",
         variables: &["LATTICE_FUZZ_STEPS", "LATTICE_FUZZ_SEED"],
         otherwise: "100000",
     },
     Storm {
         name: "kill",
+        suite: "storm",
         test: "kill::a_kill_at_any_call_leaves_the_old_state_the_new_one_or_both_ways_out",
         variables: &["LATTICE_KILL_POINTS", "LATTICE_KILL_SEED"],
         otherwise: "0",
     },
     Storm {
         name: "crowd",
+        suite: "storm",
         test: "crowd::thirty_two_processes_at_once_lose_no_update",
         variables: &["LATTICE_CROWD_ROUNDS"],
         otherwise: "40",
+    },
+    Storm {
+        name: "cycles",
+        suite: "sprites",
+        test: "cycles::whatever_a_sprite_did_is_restored_as_it_was_also_after_kills",
+        variables: &["LATTICE_CYCLES", "LATTICE_CYCLES_SEED"],
+        otherwise: "1000",
     },
 ];
 
@@ -58,6 +69,6 @@ pub fn run(root: &Path, name: &str, arguments: &[&str]) -> Result<(), Failure> {
     if let (Some(seed), 1) = (storm.variables.get(1), environment.len()) {
         environment.push((seed, &drawn));
     }
-    let arguments = ["test", "-p", "lattice", "--test", "storm", "--", "--exact", "--nocapture", storm.test];
+    let arguments = ["test", "-p", "lattice", "--test", storm.suite, "--", "--exact", "--nocapture", storm.test];
     Call { program: "cargo", arguments: &arguments, environment: &environment }.run(root)
 }

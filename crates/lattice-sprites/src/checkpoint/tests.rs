@@ -166,7 +166,6 @@ fn checkpoints_are_restored_as_they_were() {
     }
 }
 
-// proves partly: SP-72 — in a workspace of 1 GB
 #[test]
 fn a_checkpoint_costs_what_changed_and_says_what_that_is() {
     let world = World::new();

@@ -2,6 +2,7 @@
 
 mod land;
 mod place;
+mod session;
 mod state;
 mod supervise;
 mod usage;
@@ -12,6 +13,7 @@ mod tests;
 pub use land::{LandError, Landing, Work, branches_inside, land};
 pub use lattice_repo::workspace::{Collect, Uncommitted};
 pub use place::{PlaceError, SpritePlace, remove_base};
+pub use session::{RecordError, session_id};
 pub use state::{Ending, Happening, Verdict, next, verdict};
 pub use supervise::{
     CONTROL_SOCKET, Job, RunError, Watcher, ask_for_checkpoint, own_session, recover, stop, supervise, supervisor,

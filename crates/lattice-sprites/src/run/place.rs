@@ -6,6 +6,8 @@
 //! <sprite>/home/        the same for its home
 //! <sprite>/mail/        becomes /workspace/.lattice
 //! <sprite>/packs/       checkpoints
+//! <sprite>/sessions/    session records, one for each checkpoint
+//! <sprite>/context.json what code was put together for it
 //! <sprite>/log          what the agent printed, masked
 //! ```
 
@@ -14,6 +16,7 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
+use lattice_context::chunk::CompressedContext;
 use lattice_model::id::Oid;
 use lattice_model::name::BranchName;
 use lattice_repo::workspace;
@@ -44,6 +47,12 @@ pub struct SpritePlace {
     /// Layers of isolation that a test leaves out.
     pub omit: Vec<Layer>,
 }
+
+/// Layers of a checkpoint that are whole.
+const RESTORED: &str = "restored";
+
+/// The file that the code is remembered in.
+const CONTEXT: &str = "context.json";
 
 fn at(path: &Path) -> impl FnOnce(io::Error) -> PlaceError {
     let path = path.display().to_string();
@@ -78,6 +87,24 @@ impl SpritePlace {
 
     pub fn outbox(&self) -> PathBuf {
         self.mail().join("outbox.jsonl")
+    }
+
+    /// Session records, one for each checkpoint.
+    pub fn sessions(&self) -> PathBuf {
+        self.own.join("sessions")
+    }
+
+    /// What code was put together for the agent; nothing if that was not done or cannot be read.
+    pub(super) fn context(&self) -> CompressedContext {
+        let text = fs::read(self.own.join(CONTEXT)).unwrap_or_default();
+        serde_json::from_slice(&text).unwrap_or_default()
+    }
+
+    /// Remembers what code was put together for the agent.
+    pub fn remember_context(&self, context: &CompressedContext) -> Result<(), PlaceError> {
+        let text = serde_json::to_string(context).map_err(io::Error::other);
+        let path = self.own.join(CONTEXT);
+        text.and_then(|text| write(&path, &text)).map_err(at(&path))
     }
 
     fn base(&self, commit: Oid) -> PathBuf {
@@ -158,8 +185,7 @@ impl SpritePlace {
 
     /// The sandbox of the agent itself.
     pub fn agent(&self, commit: Oid, command: Vec<String>) -> Result<Spec, PlaceError> {
-        let [workspace, home] =
-            [self.overlay("upper", &self.base(commit))?, self.overlay("home", &self.own.join("empty"))?];
+        let [workspace, home] = self.layers(commit)?;
         let mut spec = self.spec(command);
         spec.binds.push(Bind { from: self.program.clone(), to: "/run/lattice/lattice".into() });
         Ok(Spec { workspace, home, mail: Some(self.mail()), checkpoints: Some(self.packs()), ..spec })
@@ -167,8 +193,7 @@ impl SpritePlace {
 
     /// A sandbox over what the agent left, for a command of ours.
     pub fn after(&self, commit: Oid, command: Vec<String>) -> Result<Spec, PlaceError> {
-        let [workspace, home] =
-            [self.overlay("upper", &self.base(commit))?, self.overlay("home", &self.own.join("empty"))?];
+        let [workspace, home] = self.layers(commit)?;
         Ok(Spec { workspace, home, ..self.spec(command) })
     }
 
@@ -180,6 +205,12 @@ impl SpritePlace {
             .filter(|entry| entry.file_name().to_str().is_some_and(|name| !is_used(name)))
             .map(|e| e.path())
             .collect()
+    }
+
+    /// Workspace and home, as the agent or a restore left them.
+    fn layers(&self, commit: Oid) -> Result<[Tree; 2], PlaceError> {
+        self.finish_restore().map_err(at(&self.own))?;
+        Ok([self.overlay("upper", &self.base(commit))?, self.overlay("home", &self.own.join("empty"))?])
     }
 
     /// An overlay; each mount gets a work folder of its own, since one that was used cannot be used again.
@@ -201,12 +232,23 @@ impl SpritePlace {
             self.folder(folder).map_err(|error| wrong(folder, io::Error::other(error.to_string())))?;
         }
         crate::checkpoint::restore(&self.packs(), id, (&upper, &home), self.owner)?;
+        // From here on the layers are those of the checkpoint; whoever needs them finishes what is cut off.
+        let ready = self.own.join(RESTORED);
+        self.finish_restore().and_then(|()| rename(&fresh, &ready)).map_err(|source| wrong(&ready, source))?;
+        self.finish_restore().map_err(|source| wrong(&ready, source))
+    }
+
+    /// Puts restored layers in the place of the old ones, if a restore got that far.
+    fn finish_restore(&self) -> io::Result<()> {
+        let ready = self.own.join(RESTORED);
         for name in ["upper", "home"] {
-            let old = self.own.join(name);
-            remove_all(&old).map_err(|source| wrong(&old, source))?;
-            rename(&fresh.join(name), &old).map_err(|source| wrong(&old, source))?;
+            let (new, old) = (ready.join(name), self.own.join(name));
+            if new.exists() {
+                remove_all(&old)?;
+                rename(&new, &old)?;
+            }
         }
-        remove_all(&fresh).map_err(|source| wrong(&fresh, source))
+        remove_all(&ready)
     }
 
     /// A file that the sandbox can read.

@@ -11,15 +11,17 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use lattice_model::id::OpId;
+use lattice_model::time::Timestamp;
 
 use super::place::SpritePlace;
+use super::session::{self, RecordError};
 use super::state::{Ending, Verdict, verdict};
 use super::usage::{self, Usage};
 use crate::merge::Identity;
 use crate::network::{self, Network, Refusals};
 use crate::protocol::{Event, EventType, Finding, Happening, Rule};
 use crate::sandbox::{Order, Report, Sandbox, SandboxError, Spec, Started};
-use crate::store::{Answer, CheckpointRow, Effect, Recorder, SessionKey, Sprite, Store, StoreError};
+use crate::store::{Answer, CheckpointCost, CheckpointRow, Effect, Recorder, SessionKey, Sprite, Store, StoreError};
 
 /// The socket in the mailbox that a sprite asks for checkpoints through.
 pub const CONTROL_SOCKET: &str = "control.sock";
@@ -33,6 +35,8 @@ pub enum RunError {
     Sandbox(#[from] SandboxError),
     #[error("the sprite's files could not be used")]
     Io(#[from] io::Error),
+    #[error("the session could not be recorded")]
+    Record(#[from] RecordError),
     #[error("this answer was given already")]
     Replayed,
 }
@@ -301,12 +305,16 @@ impl Watch<'_, '_> {
 
     fn report(&mut self, report: Report) -> Result<(), RunError> {
         let answer = match report {
-            Report::Checkpointed { id, .. } => {
+            Report::Checkpointed { id, files, bytes, pause_us } => {
+                let made_at = self.watcher.now();
+                let now = Timestamp::new(made_at.clone()).map_err(io::Error::other)?;
+                session::record(self.job.place, self.store, self.job.sprite, (&id, now))?;
                 let row = CheckpointRow {
                     id: id.clone(),
                     session: self.session.0,
                     previous: self.previous.clone(),
-                    made_at: self.watcher.now(),
+                    made_at,
+                    cost: Some(CheckpointCost { files, bytes, pause_us }),
                 };
                 self.store.add_checkpoint(self.job.sprite.key, &row)?;
                 self.recorder.merger.rules.observe(Happening::Checkpoint(&id));

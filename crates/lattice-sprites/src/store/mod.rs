@@ -19,7 +19,7 @@ pub use actions::{ActionRow, ActionState};
 pub use events::{ArtifactRow, EventRow, ViolationRow};
 pub use proposals::ProposalRow;
 pub use recorder::{Effect, Ending, Recorder};
-pub use sprites::{Answer, CheckpointRow, NewSprite, Sprite, SpriteState};
+pub use sprites::{Answer, CheckpointCost, CheckpointRow, NewSprite, Sprite, SpriteState};
 
 /// Why the store did not do what it should.
 #[derive(Debug, thiserror::Error)]

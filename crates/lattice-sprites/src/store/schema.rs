@@ -5,7 +5,7 @@ use rusqlite::{Connection, TransactionBehavior};
 use super::StoreError;
 
 /// Each entry takes a database from its index to the next version; entries are never changed, only added.
-const MIGRATIONS: [&str; 1] = ["
+const MIGRATIONS: [&str; 2] = ["
 CREATE TABLE sprites (
     id            INTEGER PRIMARY KEY,
     name          TEXT NOT NULL UNIQUE,
@@ -136,6 +136,10 @@ CREATE TRIGGER violations_stay    BEFORE UPDATE ON violations    BEGIN SELECT RA
 CREATE TRIGGER violations_remain  BEFORE DELETE ON violations    BEGIN SELECT RAISE(ABORT, 'violations are append-only'); END;
 CREATE TRIGGER action_log_stays   BEFORE UPDATE ON action_log    BEGIN SELECT RAISE(ABORT, 'the log of actions is append-only'); END;
 CREATE TRIGGER action_log_remains BEFORE DELETE ON action_log    BEGIN SELECT RAISE(ABORT, 'the log of actions is append-only'); END;
+", "
+ALTER TABLE checkpoints ADD COLUMN files INTEGER;
+ALTER TABLE checkpoints ADD COLUMN bytes INTEGER;
+ALTER TABLE checkpoints ADD COLUMN pause_us INTEGER;
 "];
 
 /// Brings the database to the version of this program; one from the future is refused.

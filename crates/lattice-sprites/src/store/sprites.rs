@@ -73,6 +73,19 @@ pub struct CheckpointRow {
     pub session: i64,
     pub previous: Option<String>,
     pub made_at: String,
+    /// Unknown for one that an earlier version made.
+    pub cost: Option<CheckpointCost>,
+}
+
+/// What a checkpoint cost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CheckpointCost {
+    /// Entries of the layers.
+    pub files: u64,
+    /// Written to disk.
+    pub bytes: u64,
+    /// So long everything stood still.
+    pub pause_us: u64,
 }
 
 impl SpriteState {
@@ -266,19 +279,46 @@ impl Store {
     /// Publishes a checkpoint.
     pub fn add_checkpoint(&self, key: SpriteKey, row: &CheckpointRow) -> Result<(), StoreError> {
         self.db.execute(
-            "INSERT INTO checkpoints (id, sprite, session, previous, made_at) VALUES (?1, ?2, ?3, ?4, ?5)",
-            params![row.id, key.0, row.session, row.previous, row.made_at],
+            "INSERT INTO checkpoints (id, sprite, session, previous, made_at, files, bytes, pause_us) \
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+            params![
+                row.id,
+                key.0,
+                row.session,
+                row.previous,
+                row.made_at,
+                row.cost.map(|cost| cost.files),
+                row.cost.map(|cost| cost.bytes),
+                row.cost.map(|cost| cost.pause_us)
+            ],
         )?;
         self.db.execute("UPDATE sprites SET checkpoint = ?2 WHERE id = ?1", params![key.0, row.id])?;
         Ok(())
     }
 
+    /// The sprite that a checkpoint is of.
+    pub fn sprite_of_checkpoint(&self, id: &str) -> Result<Option<String>, StoreError> {
+        let query = "SELECT s.name FROM checkpoints c JOIN sprites s ON s.id = c.sprite WHERE c.id = ?1";
+        Ok(self.db.query_row(query, [id], |row| row.get(0)).optional()?)
+    }
+
     /// The checkpoints of a sprite, oldest first.
     pub fn checkpoints(&self, key: SpriteKey) -> Result<Vec<CheckpointRow>, StoreError> {
-        let query = "SELECT id, session, previous, made_at FROM checkpoints WHERE sprite = ?1 ORDER BY rowid";
+        let query = "SELECT id, session, previous, made_at, files, bytes, pause_us FROM checkpoints \
+             WHERE sprite = ?1 ORDER BY rowid";
         let mut statement = self.db.prepare(query)?;
         let row = |row: &Row<'_>| {
-            Ok(CheckpointRow { id: row.get(0)?, session: row.get(1)?, previous: row.get(2)?, made_at: row.get(3)? })
+            let cost = match (row.get(4)?, row.get(5)?, row.get(6)?) {
+                (Some(files), Some(bytes), Some(pause_us)) => Some(CheckpointCost { files, bytes, pause_us }),
+                _ => None,
+            };
+            Ok(CheckpointRow {
+                id: row.get(0)?,
+                session: row.get(1)?,
+                previous: row.get(2)?,
+                made_at: row.get(3)?,
+                cost,
+            })
         };
         let rows = statement.query_map([key.0], row)?;
         Ok(rows.collect::<Result<_, _>>()?)

@@ -5,7 +5,9 @@
 mod actions;
 mod attack;
 mod attacks;
+mod checkpoint;
 mod context;
+mod cycles;
 mod life;
 mod network;
 mod protocol;

@@ -8,7 +8,7 @@ use crate::{agent, lattice, log, look};
 fn repo() -> TestRepo {
     let repo = TestRepo::draw("main*");
     for number in 0..20 {
-        repo.write(&format!("folder/deep/er/f{number}"), &format!("{number}\n"));
+        repo.write(&format!("folder/deep/er/f{number}"), format!("{number}\n"));
     }
     for path in ["folder/top", "other/one", "third/two", "closed/three", "py/four"] {
         repo.write(path, "text\n");

@@ -3,13 +3,14 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use lattice_context::session::{ContextCheckpoint, SessionError, SessionState};
+use lattice_context::session::{ContextCheckpoint, SessionError, SessionRecord, SessionState};
 use lattice_context::tokens::Tokenizer;
 use lattice_context::workspace::Workspace;
 use serde_json::json;
 
 use super::{ResultDocument, bare, read_json, workspace};
 use crate::app::App;
+use crate::commands::sprite;
 use crate::error::Failure;
 use crate::output::{Reply, printable};
 
@@ -36,7 +37,10 @@ enum Action {
         state: Option<String>,
     },
     /// Print a record as JSON
-    Restore { id: String },
+    Restore {
+        /// The id of a session, or of a sprite's checkpoint
+        id: String,
+    },
     /// List the ids
     List,
     /// Print a record in short
@@ -56,14 +60,14 @@ pub(crate) fn run(app: &App, arguments: &Arguments) -> Result<Reply, Failure> {
             let text = format!("saved session {}\n", record.session_id);
             Ok(Reply::named("context-session", ResultDocument { result: json!(record) }, text).story())
         }
-        Action::Restore { id } => Ok(bare(app, "context-session", &sessions.restore(id).map_err(failure)?)),
+        Action::Restore { id } => Ok(bare(app, "context-session", &stored(app, &sessions, id)?)),
         Action::List => {
             let ids = sessions.list();
             let text: String = ids.iter().map(|id| format!("{id}\n")).collect();
             Ok(Reply::named("context-session", ResultDocument { result: json!(ids) }, text))
         }
         Action::Show { id } => {
-            let record = sessions.restore(id).map_err(failure)?;
+            let record = stored(app, &sessions, id)?;
             let summary = &record.context_summary;
             let text = format!(
                 "{}\n  saved    {}\n  task     {}\n  state    {}\n  request  {}\n  context  {} chunks, {} tokens ({:.1}%)\n  turns    {}\n",
@@ -79,6 +83,17 @@ pub(crate) fn run(app: &App, arguments: &Arguments) -> Result<Reply, Failure> {
             );
             Ok(Reply::named("context-session", ResultDocument { result: json!(record) }, text))
         }
+    }
+}
+
+/// A record by its id, or by the id of a sprite's checkpoint that it belongs to.
+fn stored(app: &App, sessions: &ContextCheckpoint, id: &str) -> Result<SessionRecord, Failure> {
+    match sessions.restore(id) {
+        Err(unknown @ SessionError::Unknown { .. }) => match sprite::session_of(app, id)? {
+            Some((folder, id)) => ContextCheckpoint::new(folder).restore(&id).map_err(failure),
+            None => Err(failure(unknown)),
+        },
+        found => found.map_err(failure),
     }
 }
 

@@ -318,6 +318,11 @@ impl From<RunError> for Failure {
         match error {
             RunError::Store(error) => error.into(),
             RunError::Sandbox(error) => error.into(),
+            RunError::Record(error) => {
+                let text = std::error::Error::source(&error)
+                    .map_or_else(|| error.to_string(), |cause| format!("{error}: {cause}"));
+                Self::new("io", text)
+            }
             RunError::Replayed => Self::new("replayed", "this answer was given already; nothing was done"),
             RunError::Io(source) => Self::new("io", format!("the sprite's files could not be used: {source}")),
         }

@@ -63,7 +63,13 @@ pub(crate) struct NoticeDocument {
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct CheckpointDocument {
     pub(crate) id: String,
+    /// The record of its session: `lattice context session restore` prints it, by this id or the checkpoint's.
+    pub(crate) session: String,
     pub(crate) made_at: String,
+    /// Bytes written: what changed since the checkpoint before, and a list of everything.
+    pub(crate) bytes: Option<u64>,
+    /// So long the agent stood still.
+    pub(crate) pause_us: Option<u64>,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -223,7 +229,9 @@ impl ActionDocument {
 
 impl CheckpointDocument {
     pub(crate) fn of(row: CheckpointRow) -> Self {
-        Self { id: row.id, made_at: row.made_at }
+        let session = lattice_sprites::run::session_id(&row.id);
+        let (bytes, pause_us) = (row.cost.map(|cost| cost.bytes), row.cost.map(|cost| cost.pause_us));
+        Self { id: row.id, session, made_at: row.made_at, bytes, pause_us }
     }
 }
 

@@ -83,7 +83,10 @@ fn show_text(document: &SpriteShowDocument) -> String {
         text.extend(value.map(|value| format!("  {name:<10} {}\n", value.replace('\n', "\n             "))));
     }
     for checkpoint in &document.checkpoints {
-        text.push_str(&format!("  checkpoint {} at {}\n", checkpoint.id, checkpoint.made_at));
+        let cost = checkpoint.bytes.zip(checkpoint.pause_us);
+        let cost = cost.map(|(bytes, pause)| format!(", {} kB in {} ms", bytes.div_ceil(1000), pause.div_ceil(1000)));
+        let cost = cost.unwrap_or_default();
+        text.push_str(&format!("  checkpoint {} at {}{cost}\n", checkpoint.id, checkpoint.made_at));
     }
     for action in &document.actions {
         let reason = action.reason.as_deref().map(|reason| format!(": {}", printable(reason))).unwrap_or_default();

@@ -6,6 +6,8 @@ mod look;
 mod manage;
 pub(crate) mod resume;
 
+use std::path::PathBuf;
+
 use clap::{Args, Subcommand};
 use lattice_sprites::run::{recover, supervisor};
 use lattice_sprites::store::{SpriteState, Store, StoreError};
@@ -141,6 +143,17 @@ pub(crate) fn document(seq: u64, source: &str, envelope: serde_json::Value) -> d
 enum Unlanded {
     Refuse,
     Drop,
+}
+
+/// Where the session record of a checkpoint is, by the id of either, and its own id.
+pub(crate) fn session_of(app: &App, id: &str) -> Result<Option<(PathBuf, String)>, Failure> {
+    let mark = id.strip_prefix("chk_").or_else(|| id.strip_prefix("session_"));
+    let (Some(mark), Ok(_)) = (mark, app.engine()) else { return Ok(None) };
+    let Some(store) = store(app)? else { return Ok(None) };
+    let checkpoint = format!("chk_{mark}");
+    let Some(name) = store.sprite_of_checkpoint(&checkpoint)? else { return Ok(None) };
+    let folder = place(app, &store.sprite(&name)?)?.sessions();
+    Ok(Some((folder, lattice_sprites::run::session_id(&checkpoint))))
 }
 
 /// The store of the repository, to look. A sprite whose supervisor is gone is found here.
