@@ -24,6 +24,8 @@ usage: cargo xtask <task>
   kill [POINTS [SEED]]   kill commands at system calls; every call of every command unless told
   crowd [ROUNDS]         32 processes at once
   cycles [CYCLES [SEED]] checkpoints and restores of a sprite, with kills
+  sprites [N]            so many sprites at once
+  resumes [N]            the same answer so many times at once
   conformance            write docs/conformance.md from the comments beside the tests
   conformance --check    fail if docs/conformance.md is not up to date";
 
@@ -39,7 +41,7 @@ fn main() -> ExitCode {
         ["agents"] => agents::run(root),
         ["fuzz", "stack", ..] => storm::run(root, "fuzz", &words[2..]),
         ["fuzz", seconds] => fuzz::run(root, seconds),
-        ["kill" | "crowd" | "cycles", ..] => storm::run(root, words[0], &words[1..]),
+        ["kill" | "crowd" | "cycles" | "sprites" | "resumes", ..] => storm::run(root, words[0], &words[1..]),
         ["conformance"] => conformance::write(root),
         ["conformance", "--check"] => conformance::check(root),
         _ => {

@@ -14,7 +14,7 @@ struct Storm {
     otherwise: &'static str,
 }
 
-const STORMS: [Storm; 4] = [
+const STORMS: [Storm; 6] = [
     Storm {
         name: "fuzz",
         suite: "storm",
@@ -42,6 +42,20 @@ const STORMS: [Storm; 4] = [
         test: "cycles::whatever_a_sprite_did_is_restored_as_it_was_also_after_kills",
         variables: &["LATTICE_CYCLES", "LATTICE_CYCLES_SEED"],
         otherwise: "1000",
+    },
+    Storm {
+        name: "sprites",
+        suite: "sprites",
+        test: "scale::sprites_that_run_at_once_lose_no_event_and_all_land",
+        variables: &["LATTICE_SPRITES"],
+        otherwise: "50",
+    },
+    Storm {
+        name: "resumes",
+        suite: "sprites",
+        test: "scale::the_same_answer_given_many_times_at_once_starts_the_agent_once",
+        variables: &["LATTICE_RESUMES"],
+        otherwise: "100",
     },
 ];
 

@@ -56,7 +56,12 @@ impl World {
     }
 
     fn agent(&self, what: &[&str], name: &str, script: &str) -> Output {
-        self.lattice().arg("run").args(what).args(["--name", name, "--", "bash", "-c", script]).run()
+        self.agent_in("bash", what, name, script)
+    }
+
+    /// The agent as a script in a language: the name of its program.
+    fn agent_in(&self, language: &str, what: &[&str], name: &str, script: &str) -> Output {
+        self.lattice().arg("run").args(what).args(["--name", name, "--", language, "-c", script]).run()
     }
 
     fn configure(&self, text: &str) {
@@ -102,16 +107,29 @@ const OPENS: &str = r#"
 /// Amends the pull request that it was started for.
 const AMENDS: &str = r##"
     set -e
-    grep -q "#2" .lattice/prompt.md
+    grep -q "#2" .lattice/prompt.md; grep -rq "An hour is too short." .lattice/context
     echo "an hour and a minute" > cache.txt; git commit --quiet -am "As the review says"
     lattice emit action-request PUSH_TO_BRANCH --param branch="$(git branch --show-current)"
     lattice emit action-request NOTIFY_USER --param message="pushed"
     lattice emit completed --status success --summary "Amended."
 "##;
 
+/// The same agent twice over: both halves of the loop, in two languages.
+struct Scripted {
+    language: &'static str,
+    opens: &'static str,
+    amends: &'static str,
+}
+
+const BASH: Scripted = Scripted { language: "bash", opens: OPENS, amends: AMENDS };
+
+/// This one speaks the protocol itself: nothing but its own lines, and the mailbox.
+const PYTHON: Scripted =
+    Scripted { language: "python3", opens: include_str!("agent.py"), amends: include_str!("agent.py") };
+
 #[track_caller]
-fn from_an_issue_to_an_amended_pull_request(world: &World) {
-    let out = world.agent(&["issue", "1"], "fix", OPENS);
+fn from_an_issue_to_an_amended_pull_request(world: &World, agent: &Scripted) {
+    let out = world.agent_in(agent.language, &["issue", "1"], "fix", agent.opens);
     assert_eq!(out.code, Some(4), "{}\n{}", out.snapshot(), log(&world.repo, "fix"));
     let comments = world.comments("1");
     assert!(comments.len() == 1 && comments[0].starts_with("On it, @\u{200b}all."), "{comments:?}");
@@ -141,7 +159,7 @@ fn from_an_issue_to_an_amended_pull_request(world: &World) {
     assert_eq!(world.run(&["approvals"])["approvals"], json!([]));
 
     world.run(&["pr", "review", "2", "--verdict", "request-changes", "--body", "An hour is too short."]);
-    let out = world.agent(&["pr", "2", "--allow", "push_to_branch"], "amend", AMENDS);
+    let out = world.agent_in(agent.language, &["pr", "2", "--allow", "push_to_branch"], "amend", agent.amends);
     assert_eq!(out.code, Some(0), "{}\n{}", out.snapshot(), log(&world.repo, "amend"));
     assert!(out.stderr.contains("amend says: pushed"), "{}", out.snapshot());
     let shown = look(&world.repo, &["show", "amend"]);
@@ -158,13 +176,23 @@ fn from_an_issue_to_an_amended_pull_request(world: &World) {
 // proves: SP-28, SP-31, SP-33, SP-34, SP-35, SP-36, SP-38, SP-80
 #[test]
 fn an_issue_becomes_a_pull_request_and_a_review_becomes_a_push_on_github() {
-    from_an_issue_to_an_amended_pull_request(&World::github());
+    from_an_issue_to_an_amended_pull_request(&World::github(), &BASH);
+}
+
+#[test]
+fn an_agent_in_python_gets_from_an_issue_to_an_amended_pull_request_on_github() {
+    from_an_issue_to_an_amended_pull_request(&World::github(), &PYTHON);
+}
+
+#[test]
+fn an_agent_in_python_gets_from_an_issue_to_an_amended_pull_request_on_any_git_remote() {
+    from_an_issue_to_an_amended_pull_request(&World::git(), &PYTHON);
 }
 
 // proves: SP-16, SP-21, SP-79, SP-87, SP-88, SP-94
 #[test]
 fn an_issue_becomes_a_pull_request_and_a_review_becomes_a_push_on_any_git_remote() {
-    from_an_issue_to_an_amended_pull_request(&World::git());
+    from_an_issue_to_an_amended_pull_request(&World::git(), &BASH);
 }
 
 #[test]
