@@ -17,12 +17,13 @@ pub(crate) struct Launched {
     pub(crate) control: UnixStream,
 }
 
-/// Starts this program again as a launcher. Its output is the agent's.
+/// Starts this program again as a launcher. Its output is the agent's, who can read its arguments and so gets to see this
+/// name in the place of the program's.
 #[expect(clippy::disallowed_methods, reason = "the place where launchers start")]
-pub(crate) fn launch(program: &Path) -> io::Result<Launched> {
+pub(crate) fn launch(program: &Path, shown: &Path) -> io::Result<Launched> {
     let (ours, theirs) = UnixStream::pair()?;
     let mut command = Command::new(program);
-    command.arg(sandbox::LAUNCHER).env_clear();
+    command.arg0(shown).arg(sandbox::LAUNCHER).env_clear();
     command.stdin(OwnedFd::from(theirs)).stdout(Stdio::piped()).stderr(Stdio::piped());
     // A signal for the terminal's group is for the supervisor, which decides what it means.
     command.process_group(0);

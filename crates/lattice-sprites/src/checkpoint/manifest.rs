@@ -1,6 +1,6 @@
 //! The list in a pack: everything that the upper layers hold, in a form that is written and read by hand.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::path::Path;
@@ -184,6 +184,7 @@ impl Reader<'_> {
         let packs: Vec<_> = packs.collect::<Option<_>>()?;
         let count = self.number()?;
         let mut entries = Vec::new();
+        let mut folders = HashSet::new();
         for _ in 0..count {
             let entry = self.entry()?;
             let known = match &entry.body {
@@ -191,8 +192,11 @@ impl Reader<'_> {
                 Body::Link(index) => (*index as usize) < entries.len(),
                 Body::Folder | Body::Symlink(_) | Body::Fifo | Body::Whiteout => true,
             };
-            if !known || !is_inside(&entry.path) {
+            if !known || !is_inside(&entry.path) || !is_below(&entry, &folders) {
                 return None;
+            }
+            if entry.body == Body::Folder {
+                folders.insert((entry.layer, entry.path.clone()));
             }
             entries.push(entry);
         }
@@ -263,6 +267,15 @@ impl Reader<'_> {
 /// A path that a restore may write: no way out of the layer.
 fn is_inside(path: &[u8]) -> bool {
     path.is_empty() || path.split(|byte| *byte == b'/').all(|name| !matches!(name, b"" | b"." | b".."))
+}
+
+/// Whether the folder that an entry is in comes before it. A link in its place would lead out of the layer.
+fn is_below(entry: &Entry, folders: &HashSet<(Layer, Vec<u8>)>) -> bool {
+    let parent = match entry.path.iter().rposition(|byte| *byte == b'/') {
+        Some(slash) => &entry.path[..slash],
+        None => b"",
+    };
+    entry.path.is_empty() && entry.body == Body::Folder || folders.contains(&(entry.layer, parent.to_vec()))
 }
 
 /// The paths of the workspace in which two checkpoints differ; `None` as the first is an empty layer.

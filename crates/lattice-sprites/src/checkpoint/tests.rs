@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, FileType, Mode, XattrFlags};
 
+use super::manifest::{Body, Entry, Layer, MAGIC, Manifest};
 use super::{Packed, Roots, difference, pack, restore};
 
 struct World {
@@ -209,4 +210,39 @@ fn a_pack_that_was_not_finished_or_is_damaged_is_no_checkpoint() {
     forged[at..at + 4].copy_from_slice(b"../b");
     fs::write(world.path("packs/chk_2.pack"), forged).expect("a forged pack");
     assert!(refused("chk_2").contains("damaged"));
+}
+
+#[test]
+fn a_list_that_leads_out_through_a_link_is_refused_and_nothing_is_written() {
+    let world = World::new();
+    let outside = world.path("outside");
+    fs::create_dir(&outside).expect("a folder");
+    let entry = |path: &[u8], body: Body| Entry {
+        layer: Layer::Workspace,
+        path: path.to_vec(),
+        mode: 0o755,
+        modified: (0, 0),
+        inode: 1,
+        changed: (0, 0),
+        size: 0,
+        attributes: Vec::new(),
+        body,
+    };
+    let link = Body::Symlink(outside.as_os_str().as_encoded_bytes().to_vec());
+    let restored = |name: &str, second: Body, third: Body| {
+        let entries = vec![entry(b"", Body::Folder), entry(b"d", second), entry(b"d/x", third)];
+        let list = Manifest { packs: Vec::new(), entries }.encode();
+        let numbers = [MAGIC.len() as u64, list.len() as u64].map(u64::to_le_bytes).concat();
+        let id = format!("chk_{name}");
+        fs::write(world.path(&format!("packs/{id}.pack")), [&MAGIC[..], &list, &numbers, MAGIC].concat())
+            .expect("a pack");
+        fs::create_dir_all(world.path(name).join("home")).expect("a folder");
+        restore(&world.path("packs"), &id, (&world.path(name), &world.path(name).join("home")), None)
+    };
+    restored("sound", Body::Folder, Body::Fifo).expect("the same list with a folder");
+    for body in [Body::Whiteout, Body::Fifo, Body::File(Vec::new()), Body::Folder] {
+        let refused = restored("forged", link.clone(), body).expect_err("a refusal").to_string();
+        assert!(refused.contains("damaged"), "{refused}");
+    }
+    assert_eq!(fs::read_dir(&outside).expect("a folder").count(), 0);
 }

@@ -30,6 +30,10 @@ pub(super) fn confine(spec: &Spec, renaming: Renaming) -> Result<Option<OwnedFd>
     if keep(Layer::Limits) {
         limit(&spec.limits).at(Stage::Limits, "limits of resources")?;
     }
+    if keep(Layer::Descriptors) {
+        // Whoever starts a sprite may have files open, and a shell passes them on.
+        sys::close_others_on_exec().at(Stage::Privileges, "open files")?;
+    }
     // A process that changed its user may not write its own files of `/proc` until it says that it may.
     sys::prctl(libc::PR_SET_DUMPABLE, 1).at(Stage::Privileges, "dumpable")?;
     // The first to go when memory is short; Landlock then keeps it from taking that back.

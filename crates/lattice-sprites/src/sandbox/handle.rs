@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::{Child, ChildStderr, ChildStdout};
 
 use super::door;
-use super::spec::{Order, Report, Spec, Stage};
+use super::spec::{Layer, Order, Report, Spec, Stage};
 use crate::process;
 
 /// Why there is no sandbox.
@@ -53,7 +53,8 @@ impl Sandbox {
         let service = TcpListener::bind(("127.0.0.1", 0))?;
         let mut spec = spec.clone();
         spec.probe.port = service.local_addr()?.port();
-        let launched = process::launch(program)?;
+        let shown = if spec.omit.contains(&Layer::Arguments) { program } else { Path::new("lattice") };
+        let launched = process::launch(program, shown)?;
         let mut child = launched.child;
         let (Some(stdout), Some(stderr)) = (child.stdout.take(), child.stderr.take()) else {
             return Err(io::Error::other("the launcher has no output").into());

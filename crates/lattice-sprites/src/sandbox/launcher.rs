@@ -86,7 +86,8 @@ pub(super) fn let_go_of_output() -> io::Result<()> {
 
 fn make(spec: Spec, control: &mut Control) -> Result<i32, Refusal> {
     let host_id = spec.host_id;
-    let helper = host_id.map(map_from_outside).transpose()?;
+    let inside = if spec.omit.contains(&Layer::Ids) { 0 } else { INSIDE_ID };
+    let helper = host_id.map(|id| map_from_outside(inside, id)).transpose()?;
     let outside = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
     let mut flags = libc::CLONE_NEWUSER | libc::CLONE_NEWNS | libc::CLONE_NEWPID | libc::CLONE_NEWUTS;
     flags |= libc::CLONE_NEWCGROUP;
@@ -100,9 +101,9 @@ fn make(spec: Spec, control: &mut Control) -> Result<i32, Refusal> {
     let folders = root::Folders::open(&spec)?;
     match helper {
         Some(helper) => helper.map()?,
-        None => map_from_inside(outside)?,
+        None => map_from_inside(inside, outside)?,
     }
-    become_inside()?;
+    become_inside(inside)?;
     if flags & libc::CLONE_NEWNET != 0 {
         let kind = rustix::net::SocketType::DGRAM;
         let socket = rustix::net::socket(rustix::net::AddressFamily::INET, kind, None).at(Stage::Namespaces, "lo")?;
@@ -153,7 +154,7 @@ struct Helper {
 }
 
 /// Root must not be root inside, and only someone outside may say who it is instead.
-fn map_from_outside(id: u32) -> Result<Helper, Refusal> {
+fn map_from_outside(inside: u32, id: u32) -> Result<Helper, Refusal> {
     let (go_read, go) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).at(Stage::Ids, "a pipe")?;
     let (done, done_write) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).at(Stage::Ids, "a pipe")?;
     let launcher = std::process::id();
@@ -164,7 +165,7 @@ fn map_from_outside(id: u32) -> Result<Helper, Refusal> {
             let mut one = [0];
             let code = match rustix::io::read(&go_read, &mut one) {
                 Ok(1) => {
-                    let map = format!("{INSIDE_ID} {id} 1\n");
+                    let map = format!("{inside} {id} 1\n");
                     let written = write(&format!("/proc/{launcher}/gid_map"), &map)
                         .and_then(|()| write(&format!("/proc/{launcher}/uid_map"), &map));
                     let errno = written.err().map_or(0, |error| error.raw_os_error().unwrap_or(libc::EIO));
@@ -192,16 +193,16 @@ impl Helper {
 }
 
 /// An ordinary user is, inside, an ordinary user with another number.
-fn map_from_inside((uid, gid): (u32, u32)) -> Result<(), Refusal> {
+fn map_from_inside(inside: u32, (uid, gid): (u32, u32)) -> Result<(), Refusal> {
     write("/proc/self/setgroups", "deny").at(Stage::Ids, "/proc/self/setgroups")?;
-    write("/proc/self/uid_map", &format!("{INSIDE_ID} {uid} 1\n")).at(Stage::Ids, "/proc/self/uid_map")?;
-    write("/proc/self/gid_map", &format!("{INSIDE_ID} {gid} 1\n")).at(Stage::Ids, "/proc/self/gid_map")
+    write("/proc/self/uid_map", &format!("{inside} {uid} 1\n")).at(Stage::Ids, "/proc/self/uid_map")?;
+    write("/proc/self/gid_map", &format!("{inside} {gid} 1\n")).at(Stage::Ids, "/proc/self/gid_map")
 }
 
-fn become_inside() -> Result<(), Refusal> {
+fn become_inside(inside: u32) -> Result<(), Refusal> {
     let bits = libc::SECBIT_NO_SETUID_FIXUP | libc::SECBIT_KEEP_CAPS;
     sys::prctl(libc::PR_SET_SECUREBITS, bits as libc::c_ulong).at(Stage::Ids, "secure bits")?;
-    sys::become_id(INSIDE_ID).at(Stage::Ids, "the user inside")
+    sys::become_id(inside).at(Stage::Ids, "the user inside")
 }
 
 /// Writes one of the files of `/proc` whose content must come in one piece.

@@ -149,7 +149,7 @@ pub(super) fn build(spec: &Spec, folders: &Folders) -> Result<(), Refusal> {
         // A test needs the host's tree to see what the root keeps away.
         let host = rustix::fs::open("/", OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).at(Stage::Root, "/")?;
         make("host")?;
-        bind(host.as_fd(), "host", WRITABLE)?;
+        bind(host.as_fd(), "host", libc::MOUNT_ATTR_NOSUID)?;
     }
     sys::pivot_root_here().at(Stage::Root, "the change of the root")?;
     rustix::mount::unmount(".", UnmountFlags::DETACH).at(Stage::Root, "the host's root")?;

@@ -100,6 +100,12 @@ pub enum Layer {
     Network,
     Root,
     Ipc,
+    /// A user inside who is not root.
+    Ids,
+    /// No file that was open when the sandbox was started.
+    Descriptors,
+    /// Arguments of the launcher that say nothing about the host.
+    Arguments,
     Landlock,
     Seccomp,
     Privileges,

@@ -89,6 +89,16 @@ pub(super) fn prctl(option: c_int, argument: c_ulong) -> io::Result<c_int> {
     check(unsafe { libc::prctl(option, argument, 0, 0, 0) })
 }
 
+/// Has everything but input and output closed when another program begins.
+pub(super) fn close_others_on_exec() -> io::Result<()> {
+    // SAFETY: plain numbers; no descriptor is closed now.
+    let result = unsafe { libc::syscall(libc::SYS_close_range, 3 as c_ulong, c_ulong::from(u32::MAX), CLOSE_ON_EXEC) };
+    check_long(result).map(drop)
+}
+
+/// The flag of `close_range` that closes later.
+const CLOSE_ON_EXEC: c_ulong = 4;
+
 /// Installs a filter of system calls for this process and all that it starts.
 pub(super) fn install_filter(filter: &[libc::sock_filter]) -> io::Result<()> {
     set_filter(filter, 0).map(drop)

@@ -125,7 +125,7 @@ const BASH: Scripted = Scripted { language: "bash", opens: OPENS, amends: AMENDS
 
 /// This one speaks the protocol itself: nothing but its own lines, and the mailbox.
 const PYTHON: Scripted =
-    Scripted { language: "python3", opens: include_str!("agent.py"), amends: include_str!("agent.py") };
+    Scripted { language: "/usr/bin/python3", opens: include_str!("agent.py"), amends: include_str!("agent.py") };
 
 #[track_caller]
 fn from_an_issue_to_an_amended_pull_request(world: &World, agent: &Scripted) {

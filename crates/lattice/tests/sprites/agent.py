@@ -4,8 +4,8 @@ import json, os, subprocess, time
 SPRITE, ITEM = os.environ["LATTICE_SPRITE_ID"], os.environ["LATTICE_WORK_ITEM_ID"]
 
 
-def emit(kind, **payload):
-    event = {"protocol_version": "v1", "event_type": kind, "sprite_id": SPRITE, "work_item_id": ITEM,
+def emit(event_type, **payload):
+    event = {"protocol_version": "v1", "event_type": event_type, "sprite_id": SPRITE, "work_item_id": ITEM,
              "timestamp": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), "payload": payload}
     line = json.dumps(event)
     with open("/workspace/.lattice/outbox.jsonl", "a") as outbox:

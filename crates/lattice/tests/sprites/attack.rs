@@ -189,3 +189,75 @@ fn tampering_and_secrets_are_reported() {
     assert_eq!(found, ["outbox-tampered", "secret-shown"]);
     assert!(log(&repo, "liar").contains("[masked]\ndone"), "{}", log(&repo, "liar"));
 }
+
+#[test]
+fn files_that_are_open_where_a_sprite_is_started_are_closed_to_it() {
+    let repo = TestRepo::draw("main*");
+    std::fs::write(repo.dir().join("../secret"), "secret").expect("a file");
+    let started = |name: &str, omitted: &str| {
+        let script = format!(
+            "exec 9< ../secret; exec \"$0\" run x --name {name} -- bash -c 'cat <&9 && echo GOT; ls /proc/self/fd; true'"
+        );
+        let shell = lattice_testkit::Lattice::new("/bin/bash", &repo).args(["-c", &script]);
+        let out = shell.arg(env!("CARGO_BIN_EXE_lattice")).env("LATTICE_SANDBOX_OMIT", omitted).run();
+        assert_eq!(out.code, Some(0), "{}", out.snapshot());
+        log(&repo, name)
+    };
+    assert!(!started("strict", "").contains("GOT"), "{}", log(&repo, "strict"));
+    assert!(started("control", "descriptors").contains("secretGOT"), "{}", log(&repo, "control"));
+}
+
+#[test]
+fn device_nodes_are_not_made_in_any_sandbox() {
+    let repo = TestRepo::draw("main*");
+    let script = "mkdir d; for place in d /tmp; do mkfifo $place/pipe && echo made a pipe in $place
+        mknod $place/disk b 254 0 && echo made a disk; mknod $place/null c 1 3 && echo made a device
+        ln -s / $place/l && mknod $place/l/hole c 0 0 && echo made a hole; done; mknod d/hole c 0 0 && echo hid something; true";
+    assert_eq!(agent(&repo, "nodes", script).code, Some(0));
+    let made: Vec<_> = log(&repo, "nodes")
+        .lines()
+        .filter(|l| l.starts_with("made") || l.starts_with("hid"))
+        .map(str::to_owned)
+        .collect();
+    assert_eq!(made, ["made a pipe in d", "made a pipe in /tmp"], "the same programs make what is harmless");
+}
+
+#[test]
+fn attributes_of_the_overlay_that_an_agent_forges_mean_nothing_after_a_restore() {
+    let repo = TestRepo::draw("main*");
+    repo.write("src/inner.txt", "inner\n");
+    repo.git(&["add", "."]);
+    repo.git(&["commit", "--quiet", "-m", "a folder"]);
+    let script = r#"
+        forged() { python3 -c 'import os; print({n: os.getxattr("src", n) for n in sorted(os.listxattr("src"))})'; }
+        if [ ! -e .lattice/resume.json ]; then
+            python3 -c 'import os
+for name, value in (("opaque", b"y"), ("redirect", b"/etc"), ("metacopy", b"")):
+    try: os.setxattr("src", "user.overlay." + name, value)
+    except OSError as error: print(error)'
+            forged > forged; id=$(lattice checkpoint)
+            lattice emit waiting --reason r --checkpoint $id --expect ok=boolean; exit
+        fi
+        forged | diff - forged && echo as forged; ls src; lattice emit completed --status success"#;
+    assert_eq!(agent(&repo, "forger", script).code, Some(4), "{}", log(&repo, "forger"));
+    let resumed = lattice(&repo).args(["resume", "forger", "--input", "ok=true"]).run();
+    assert_eq!(resumed.code, Some(0), "{}\n{}", resumed.snapshot(), log(&repo, "forger"));
+    assert!(log(&repo, "forger").contains("as forged\ninner.txt\n"), "{}", log(&repo, "forger"));
+    // The control: an attribute that the overlay does believe hides the folder's content.
+    let control = r#"if [ -e .lattice/resume.json ]; then ls src; lattice emit completed --status success; exit; fi
+        touch src/new; rm src/new; id=$(lattice checkpoint); lattice emit waiting --reason r --checkpoint $id --expect ok=boolean"#;
+    assert_eq!(agent(&repo, "control", control).code, Some(4));
+    let upper = repo.dir().join(".git/lattice/sprites/control/upper/src");
+    let pack = std::fs::read_dir(repo.dir().join(".git/lattice/sprites/control/packs")).expect("packs").count();
+    assert_eq!(pack, 1);
+    let believed = "import os, sys; os.setxattr(sys.argv[1], 'user.overlay.opaque', b'y')";
+    let set = Command::new("python3").args(["-c", believed]).arg(&upper).status().expect("python runs");
+    assert!(set.success());
+    let seen = lattice(&repo).args(["sprite", "stop", "control"]).run();
+    assert_eq!(seen.code, Some(0), "{}", seen.snapshot());
+    assert_eq!(
+        repo.git(&["ls-tree", "-r", "--name-only", "sprite/control", "--", "src"]),
+        "",
+        "believed, it hides what was there"
+    );
+}

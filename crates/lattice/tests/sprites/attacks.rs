@@ -14,7 +14,7 @@ const fn attack(layers: &'static str, name: &'static str, script: &'static str) 
 
 /// Variables name what is planted on the host: PORT, PORT6, DNS and ABSTRACT listen, SOCKET does by path; SECRET, KEY, BARE and
 /// REPO are there; MEMORY and QUEUE are shared.
-pub(crate) const ATTACKS: [Attack; 76] = [
+pub(crate) const ATTACKS: [Attack; 80] = [
     attack("network", "loopback service of the host", "exec 3<>/dev/tcp/127.0.0.1/$PORT"),
     attack("network", "http request", r#"exec 3<>/dev/tcp/127.0.0.1/$PORT; printf 'GET / HTTP/1.0\r\n\r\n' >&3"#),
     attack(
@@ -181,6 +181,14 @@ pub(crate) const ATTACKS: [Attack; 76] = [
     attack("read-only-mail", "another name for the outbox", "ln .lattice/outbox.jsonl .lattice/o2 && rm .lattice/o2"),
     attack("limits", "more open files", "ulimit -n 9000"),
     attack("limits", "dumps of memory", "ulimit -c unlimited"),
+    attack("ids", "root by setuid", "perl -e '$> = 0; $< = 0; exit($> == 0 && $< == 0 ? 0 : 1)'"),
+    attack("root,landlock", "device of the host", "head -c 1 /host/dev/urandom"),
+    attack("arguments", "paths of the host in the first process's arguments", "grep -q / /proc/1/cmdline"),
+    attack(
+        "seccomp",
+        "any other family of sockets",
+        r#"perl -e 'for my $f (0, 3..9, 11..15, 17..45) { for my $t (1, 2, 3, 5) { exit 0 if socket(S,$f,$t,0) } } exit 1'"#,
+    ),
     attack("ipc", "shared memory of the host", "ipcs -m -i $MEMORY | grep -q bytes"),
     attack("ipc", "message queue of the host", "ipcs -q -i $QUEUE | grep -q Queue"),
 ];

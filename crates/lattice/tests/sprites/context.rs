@@ -115,3 +115,26 @@ fn what_a_failed_sprite_declared_and_saved_is_there_to_be_looked_at() {
     let last = shown["sprite"]["checkpoint"].as_str().expect("a checkpoint");
     lattice(&repo).args(["sprite", "restore", "one", last]).ok();
 }
+
+#[test]
+fn a_sprite_gets_the_code_that_its_task_seems_to_need_without_secrets() {
+    let repo = TestRepo::draw("main <- a*");
+    repo.write("src/cache.py", "def forget_stale_entries(cache):\n    return {key: cache[key] for key in cache}\n");
+    repo.write("src/key.py", "TOKEN = 'ghp_abcdefghijklmnopqrstuvwxyz0123456789'  # of the cache\n");
+    repo.git(&["add", "."]);
+    repo.git(&["commit", "--quiet", "-m", "a cache"]);
+    let script = "cp .lattice/pack.md pack; grep -q .lattice/pack.md .lattice/prompt.md && lattice checkpoint";
+    let run = |name: &str, more: &[&str]| {
+        let words = ["run", "forget_stale_entries in the cache forgets nothing", "--name", name];
+        lattice(&repo).args(words).args(more).args(["--", "bash", "-c", script]).run()
+    };
+    let here = run("here", &[]);
+    assert_eq!(here.code, Some(0), "{}", here.snapshot());
+    let pack = repo.git(&["show", "sprite/here:pack"]);
+    assert!(pack.contains("def forget_stale_entries") && !pack.contains("ghp_abc"), "{pack}");
+    let checkpoint = look(&repo, &["show", "here"])["checkpoints"][0]["id"].as_str().expect("an id").to_owned();
+    let record = lattice(&repo).args(["context", "session", "restore", &checkpoint]).ok().stdout;
+    assert!(record.contains("src/cache.py"), "the session knows what it was given: {record}");
+    assert_eq!(run("there", &["--parent", "main"]).code, Some(0));
+    assert!(repo.try_git(&["show", "sprite/there:pack"]).is_err(), "what is not what the agent gets is not packed");
+}

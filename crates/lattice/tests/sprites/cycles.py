@@ -49,6 +49,9 @@ def change(dice):
     one, other = any_path(dice, kind in (0, 6, 7, 8, 9)), any_path(dice, True)
     os.makedirs(os.path.dirname(other), exist_ok=True)
     os.makedirs(os.path.dirname(one), exist_ok=True)
+    if os.path.exists(one) and stat.S_ISFIFO(os.stat(one).st_mode):
+        # Opening one waits for somebody at its other end.
+        os.remove(one)
     text = dice.randbytes(dice.randrange(5000))
     if kind <= 1:
         gone(one) if kind == 0 else None

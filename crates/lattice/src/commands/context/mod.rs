@@ -4,7 +4,7 @@ mod builders;
 mod bundle;
 mod gather;
 mod map;
-mod pack;
+pub(crate) mod pack;
 mod session;
 mod source;
 mod stages;

@@ -10,6 +10,7 @@ use lattice_context::pack::{MAX_FILES, PackBudget, PackError, PackRequest, Packe
 use lattice_context::prioritize::{Boost, MODIFIERS};
 use lattice_context::session::{ContextCheckpoint, SessionState};
 use lattice_context::task::{Artifact, TaskType, ToolDefinition};
+use lattice_context::tokens::Tokenizer;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -130,6 +131,34 @@ pub(crate) fn run(app: &App, arguments: &Arguments) -> Result<Reply, Failure> {
         saved.map_err(super::session::failure)?;
     }
     reply(app, arguments, packed)
+}
+
+/// Tokens of the code that a sprite gets with its task.
+const TASK_BUDGET: usize = 8000;
+
+/// The code that a task seems to need, without what looks like a secret.
+pub(crate) fn for_task(app: &App, text: &str) -> Result<Packed, Failure> {
+    let workspace = shared_workspace(app, Tokenizer::Estimate)?;
+    let request = PackRequest {
+        task: TaskType::Implement,
+        input: text.to_owned(),
+        budget: PackBudget::Prompt(TASK_BUDGET),
+        include: Vec::new(),
+        exclude: Vec::new(),
+        focus: Vec::new(),
+        diff_base: None,
+        errors: Vec::new(),
+        max_files: MAX_FILES,
+        boosts: Vec::new(),
+        critical: Vec::new(),
+        secrets: Secrets::Redact,
+        session_id: None,
+        now: app.now.clone(),
+        threads: std::thread::available_parallelism().map_or(1, usize::from),
+        gatherers: Vec::new(),
+        prioritizer: None,
+    };
+    lattice_context::drive(pack(workspace, request, log(app))).map_err(failure)
 }
 
 fn request(app: &App, arguments: &Arguments) -> Result<PackRequest, Failure> {

@@ -266,6 +266,7 @@ fn begin(app: &App, store: &Store, (place, sprite): (&SpritePlace, &Sprite), wor
     if let Some((kind, number, head)) = &work.item {
         gather_into(app, (*kind, *number, head.clone()), (&place.mail(), place.owner))?;
     }
+    prepare::pack_code(app, place, work)?;
     prepare::tell_environment(place, store)?;
     let spec = spec(app, (place, sprite), Going::First)?;
     Ok(Begin { spec, answer: None })

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use lattice_context::deliver::{FileWriter, HostFolder};
+use lattice_engine::WorkingCopyNeed;
 use lattice_model::id::Oid;
 use lattice_model::name::BranchName;
 use lattice_sprites::run::{LandError, SpritePlace};
@@ -11,9 +12,14 @@ use lattice_sprites::store::{Sprite, Store};
 use serde_json::{Value, json};
 
 use super::install;
+use super::task::Work;
 use crate::app::App;
-use crate::commands::context::delivery_failure;
+use crate::commands::context::{delivery_failure, pack};
 use crate::error::Failure;
+use crate::output::{err, printable};
+
+/// The file of the mailbox with the code that the task seems to need.
+const PACK: &str = "pack.md";
 
 pub(crate) fn place(app: &App, common: &Path, name: &str) -> Result<SpritePlace, Failure> {
     let program =
@@ -43,6 +49,26 @@ pub(super) fn prepare(app: &App, place: &SpritePlace, own: &BranchName, base: Oi
         quoted(email, "sprite@localhost")
     );
     place.file(&place.own.join("home/.gitconfig"), &identity).map_err(failed)
+}
+
+/// Puts the code that the task seems to need beside it. What is checked out here is packed, so it has to be what the agent
+/// gets; and an agent that finds its way alone is better than none.
+pub(super) fn pack_code(app: &App, place: &SpritePlace, work: &Work) -> Result<(), Failure> {
+    let snapshot = app.engine()?.observe("run", WorkingCopyNeed::No)?.snapshot;
+    let here = snapshot.head.branch().and_then(|branch| snapshot.tip(branch));
+    if here != Some(work.base) || app.engine()?.repository().work_dir.is_none() {
+        return Ok(());
+    }
+    let packed = match pack::for_task(app, &work.text) {
+        Ok(packed) => packed,
+        Err(failure) => {
+            err(&format!("note: the agent gets no pack of the code: {}\n", printable(&failure.message)));
+            return Ok(());
+        }
+    };
+    let written = place.file(&place.mail().join(PACK), &packed.prompt);
+    let kept = written.and_then(|()| place.remember_context(&packed.envelope.context));
+    kept.map_err(|error| Failure::from(LandError::from(error)))
 }
 
 /// Tells the agent which proposals a person accepted.
@@ -144,7 +170,8 @@ fn filled(word: &str, task: &str) -> String {
 fn prompt(task: &str) -> String {
     format!(
         "{task}\n\nYour workspace is /workspace, a Git repository on a branch of your own; commit there. Context for the \
-         task is in /workspace/.lattice/context; how to read it: /workspace/.lattice/skills/context/SKILL.md\nHow to report progress, ask for actions outside of the sandbox and say \
+         task is in /workspace/.lattice/context; how to read it: /workspace/.lattice/skills/context/SKILL.md\nIf there is \
+         /workspace/.lattice/{PACK}, it has the code that seems to matter.\nHow to report progress, ask for actions outside of the sandbox and say \
          that you are done: /workspace/.lattice/skills/protocol/SKILL.md\n"
     )
 }
