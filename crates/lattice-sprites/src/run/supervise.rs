@@ -77,7 +77,8 @@ const TICK: Duration = Duration::from_millis(20);
 enum Heard {
     Stdout(Vec<u8>),
     Stderr(Vec<u8>),
-    StdoutEnded,
+    /// One of the two has nothing more to say.
+    OutputEnded,
     Report(Report),
     ReportsEnded,
     /// Someone inside asks for a checkpoint.
@@ -127,8 +128,8 @@ pub fn supervise(job: &Job<'_>, store: &mut Store, watcher: &mut dyn Watcher) ->
         network::serve(doors.into_iter().zip(job.network.behind()).collect(), &job.network.hosts, refusals.clone())?;
     store.set_supervisor(key, &process_mark(std::process::id()).unwrap_or_default())?;
     let (sender, heard) = sync_channel(64);
-    read_pipe(stdout, sender.clone(), Heard::Stdout, Some(Heard::StdoutEnded));
-    read_pipe(stderr, sender.clone(), Heard::Stderr, None);
+    read_pipe(stdout, sender.clone(), Heard::Stdout);
+    read_pipe(stderr, sender.clone(), Heard::Stderr);
     let reports_sender = sender.clone();
     thread::spawn(move || {
         reports.map(Heard::Report).chain([Heard::ReportsEnded]).try_for_each(|said| reports_sender.send(said))
@@ -163,12 +164,12 @@ pub fn supervise(job: &Job<'_>, store: &mut Store, watcher: &mut dyn Watcher) ->
 
 impl Watch<'_, '_> {
     fn follow(&mut self, heard: &Receiver<Heard>) -> Result<(), RunError> {
-        let (mut stdout_open, mut exited) = (true, false);
-        while stdout_open || !exited {
+        let (mut open, mut exited) = (2, false);
+        while open > 0 || !exited {
             match heard.recv_timeout(TICK) {
                 Ok(Heard::Stdout(bytes)) => self.stdout(&bytes)?,
                 Ok(Heard::Stderr(bytes)) => self.output(&bytes)?,
-                Ok(Heard::StdoutEnded) => stdout_open = false,
+                Ok(Heard::OutputEnded) => open -= 1,
                 Ok(Heard::Report(Report::Exited { code, signal })) => {
                     (self.ending.code, self.ending.signal) = (code, signal);
                     exited = true;
@@ -392,12 +393,7 @@ pub fn stop(sprite: &Sprite) -> io::Result<()> {
     Ok(())
 }
 
-fn read_pipe(
-    mut pipe: impl Read + Send + 'static,
-    sender: SyncSender<Heard>,
-    wrap: fn(Vec<u8>) -> Heard,
-    end: Option<Heard>,
-) {
+fn read_pipe(mut pipe: impl Read + Send + 'static, sender: SyncSender<Heard>, wrap: fn(Vec<u8>) -> Heard) {
     thread::spawn(move || {
         let mut piece = vec![0; 1 << 16];
         while let Ok(count) = pipe.read(&mut piece) {
@@ -405,7 +401,7 @@ fn read_pipe(
                 break;
             }
         }
-        end.map(|end| sender.send(end))
+        sender.send(Heard::OutputEnded)
     });
 }
 
