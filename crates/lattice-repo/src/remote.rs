@@ -238,6 +238,9 @@ impl GitRemote for Remote {
         if updates.is_empty() {
             return Ok(Pushed::Done);
         }
+        if !crate::git::remote::fits(updates) {
+            return Err(RemoteError::TooManyRefs { count: updates.len() });
+        }
         match self.git.push(&self.name, updates, self.credential.as_ref()) {
             Ok(refused) if refused.is_empty() => Ok(Pushed::Done),
             Ok(refused) => self.blame(updates, &refused),
@@ -258,3 +261,6 @@ impl GitRemote for Remote {
         &self.location
     }
 }
+
+#[cfg(test)]
+mod tests;

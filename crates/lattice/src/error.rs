@@ -161,6 +161,8 @@ impl From<RemoteError> for Failure {
             }
             RemoteError::Unexpected(_) => Self::new("remote-odd", text),
             RemoteError::Git(_) => Self::new("git-failed", text),
+            RemoteError::TooManyRefs { .. } => Self::new("too-many-branches", text)
+                .hint("push part of the stack first: lattice checkout <a branch in the middle>, then lattice submit"),
         }
     }
 }

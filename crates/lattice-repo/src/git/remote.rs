@@ -20,6 +20,9 @@ const PROTOCOLS: &str = "file:git:http:https:ssh";
 /// How many seconds a server may say nothing over HTTP; while it works, Git's own sends a sign of life every five.
 const SILENCE_S: &str = "60";
 
+/// How many bytes of arguments a run of git may have. Linux takes two megabytes, the environment included.
+pub(crate) const ARGUMENT_BYTES: usize = 1024 * 1024;
+
 /// A header that authenticates Git over HTTP. It travels in the environment, never as an argument.
 #[derive(Clone)]
 pub struct Credential {
@@ -75,7 +78,9 @@ impl Git {
         credential: Option<&Credential>,
     ) -> Result<BTreeMap<RefName, Oid>, GitError> {
         let call = self.remote_call("ls-remote", credential).args(["--quiet", "--end-of-options", remote]);
-        let stdout = call.args(patterns.iter().map(String::as_str)).run()?;
+        let fits = patterns.iter().map(String::len).sum::<usize>() < ARGUMENT_BYTES;
+        // Everything there is, if that is shorter to ask for: callers look up the names that they want.
+        let stdout = call.args(patterns.iter().filter(|_| fits).map(String::as_str)).run()?;
         let line = |line: &str| {
             let (oid, name) = line.split_once('\t')?;
             Some((RefName::new(name).ok()?, Oid::new(oid).ok()?))
@@ -114,16 +119,8 @@ impl Git {
         const COMMAND: &str = "push";
         let mut call = self.remote_call(COMMAND, credential).args(["--porcelain", "--atomic", "--quiet"]);
         call = call.args(["--no-recurse-submodules", "--no-follow-tags", "--no-signed"]);
-        for update in updates {
-            let expected = update.expected.value().map(|oid| oid.to_string()).unwrap_or_default();
-            call = call.arg(format!("--force-with-lease={}:{expected}", update.name));
-        }
-        call = call.args(["--end-of-options", remote]);
-        for update in updates {
-            let new = update.to.map(|oid| oid.to_string()).unwrap_or_default();
-            call = call.arg(format!("{new}:{}", update.name));
-        }
-        let finished = call.finish()?;
+        let (leases, refspecs) = push_arguments(updates);
+        let finished = call.args(leases).args(["--end-of-options", remote]).args(refspecs).finish()?;
         let refused = not_taken(&finished.stdout);
         if finished.code != 0 && refused.is_empty() {
             return finished.check(COMMAND).map(|_| refused);
@@ -181,13 +178,29 @@ impl Git {
 
     /// Every commit that one of these branches was at, as far as reflogs remember.
     pub(crate) fn former_tips(&self, names: &[RefName]) -> Result<Vec<Oid>, GitError> {
-        if names.is_empty() {
-            return Ok(Vec::new());
+        let mut tips = Vec::new();
+        // Names of five hundred bytes each would still fit.
+        for names in names.chunks(2000) {
+            let call = self.call("log").args(["--walk-reflogs", "--format=%H", "--no-show-signature"]);
+            let stdout = call.args(names.iter().map(RefName::as_str)).arg("--").run()?;
+            tips.extend(stdout.split(|byte| *byte == b'\n').filter_map(Oid::from_hex));
         }
-        let call = self.call("log").args(["--walk-reflogs", "--format=%H", "--no-show-signature"]);
-        let stdout = call.args(names.iter().map(RefName::as_str)).arg("--").run()?;
-        Ok(stdout.split(|byte| *byte == b'\n').filter_map(Oid::from_hex).collect())
+        Ok(tips)
     }
+}
+
+/// Whether one push can name all of these.
+pub(crate) fn fits(updates: &[RemoteUpdate]) -> bool {
+    let (leases, refspecs) = push_arguments(updates);
+    leases.iter().chain(&refspecs).map(|argument| argument.len() + 1).sum::<usize>() < ARGUMENT_BYTES
+}
+
+/// For each ref the value that it must have, and the one that it gets.
+fn push_arguments(updates: &[RemoteUpdate]) -> (Vec<String>, Vec<String>) {
+    let text = |value: Option<Oid>| value.map(|oid| oid.to_string()).unwrap_or_default();
+    let lease = |update: &RemoteUpdate| format!("--force-with-lease={}:{}", update.name, text(update.expected.value()));
+    let refspec = |update: &RemoteUpdate| format!("{}:{}", text(update.to), update.name);
+    (updates.iter().map(lease).collect(), updates.iter().map(refspec).collect())
 }
 
 /// The lines of refused refs in what `push --porcelain` prints: a flag, `from:to`, and a remark.
