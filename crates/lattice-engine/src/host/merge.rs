@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use lattice_model::command::merge::Merge;
+use lattice_model::command::restack::{Reach, Restack};
 use lattice_model::command::submit::{Open, Overwrite, Refresh, SubmitReach, whole_stack};
 use lattice_model::command::sync::Sync;
 use lattice_model::event::Detail;
@@ -126,6 +127,11 @@ impl Engine {
         let stop =
             synced.outcomes.into_iter().find(|outcome| matches!(outcome, Outcome::Paused(_) | Outcome::Gated(_)));
         let (None, Some(next)) = (&stop, next) else { return Ok(stop) };
+        if self.scan(ReadWorkingCopy::No)?.needs_restack(next) {
+            // It conflicts, and was left out for the sake of other stacks. What is to land next cannot be.
+            let request = Restack::new(Some(next.clone()), Reach::Upstack, options.hooks);
+            return Ok(Some(self.run(&Mode::Execute, ReadWorkingCopy::No, |_, _| Ok(request))?));
+        }
         let submit = SubmitOptions {
             branch: Some(next.clone()),
             reach: SubmitReach::Stack,

@@ -120,7 +120,7 @@ impl Engine {
             SubmitReach::Stack => Reach::Stack,
         };
         let (branch, hooks) = (options.branch.clone(), options.hooks);
-        self.run(&Mode::Execute, ReadWorkingCopy::No, |_, _| Ok(Restack { branch, reach, hooks }))
+        self.run(&Mode::Execute, ReadWorkingCopy::No, |_, _| Ok(Restack::new(branch, reach, hooks)))
     }
 
     pub(super) fn overview_place(&self) -> OverviewPlace {

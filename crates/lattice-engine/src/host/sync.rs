@@ -151,32 +151,23 @@ impl Engine {
         Ok(landed)
     }
 
-    /// Restacks every stack but what has landed; true if that stops at a conflict.
+    /// Restacks every stack but what has landed. Where there are several, one that conflicts stays as it is; true if the
+    /// only one stops at a conflict.
     fn restack_all(
         &self,
-        except: &BTreeSet<BranchName>,
+        landed: &BTreeSet<BranchName>,
         hooks: Hooks,
         synced: &mut Synced,
     ) -> Result<bool, EngineError> {
         let snapshot = self.scan(ReadWorkingCopy::No)?;
-        let Some(trunk) = snapshot.settings.trunk.clone() else { return Ok(false) };
-        let graph = snapshot.graph();
-        let roots: Vec<_> = graph.children(&trunk).filter(|root| !except.contains(*root)).cloned().collect();
-        for root in roots {
-            let movable = |branch: &BranchName| {
-                snapshot.metadata_of(branch).is_some_and(|(metadata, _)| !metadata.freeze.is_frozen())
-            };
-            let upstack = graph.upstack(&root);
-            let stale = snapshot.needs_restack(&root) || upstack.iter().any(|branch| snapshot.needs_restack(branch));
-            if !stale || !movable(&root) {
-                continue;
-            }
-            let request = Restack { branch: Some(root), reach: Reach::Upstack, hooks };
-            if synced.stops(self.run(&Mode::Execute, ReadWorkingCopy::No, |_, _| Ok(request))?) {
-                return Ok(true);
-            }
+        let movable = snapshot.tracked().map(|(metadata, _)| metadata).filter(|metadata| !metadata.freeze.is_frozen());
+        let mut names = movable.map(|metadata| &metadata.name).filter(|name| !landed.contains(*name));
+        if !names.any(|name| snapshot.needs_restack(name)) {
+            return Ok(false);
         }
-        Ok(false)
+        let trunk = snapshot.settings.trunk.clone();
+        let request = Restack { landed: landed.clone(), ..Restack::new(trunk, Reach::Upstack, hooks) };
+        Ok(synced.stops(self.run(&Mode::Execute, ReadWorkingCopy::No, |_, _| Ok(request))?))
     }
 }
 

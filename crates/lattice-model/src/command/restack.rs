@@ -27,10 +27,17 @@ pub struct Restack {
     /// The current branch if absent; on the trunk that means every stack.
     pub branch: Option<BranchName>,
     pub reach: Reach,
+    /// Branches in reach that stay where they are, because they have landed.
+    pub landed: BTreeSet<BranchName>,
     pub hooks: Hooks,
 }
 
 impl Restack {
+    /// One that leaves nothing out.
+    pub fn new(branch: Option<BranchName>, reach: Reach, hooks: Hooks) -> Self {
+        Self { branch, reach, landed: BTreeSet::new(), hooks }
+    }
+
     fn start(&self, snapshot: &Snapshot) -> Result<BranchName, Issue> {
         let branch = scope::named_or_current(snapshot, self.branch.as_ref())?;
         if snapshot.settings.trunk.as_ref() == Some(&branch) {
@@ -91,7 +98,9 @@ impl Command for Restack {
     fn plan(&self, ready: &ReadyContext<Self>) -> Result<Plan, Refusal> {
         let snapshot = ready.snapshot();
         let start = self.start(snapshot).expect("bug: the gate resolved the scope");
-        planned(snapshot, &self.branches(snapshot, &start), self.hooks)
+        let mut branches = self.branches(snapshot, &start);
+        branches.retain(|branch| !self.landed.contains(branch));
+        planned(snapshot, &branches, self.hooks)
     }
 }
 

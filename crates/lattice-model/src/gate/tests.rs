@@ -206,7 +206,7 @@ fn bundle<C: std::fmt::Debug>(gate: Gate<C>) -> RepairBundle {
 }
 
 fn restack() -> Restack {
-    Restack { branch: None, reach: Reach::Stack, hooks: Hooks::Run }
+    Restack::new(None, Reach::Stack, Hooks::Run)
 }
 
 /// What one gate concluded, without its type.

@@ -40,6 +40,6 @@ pub(crate) fn run(app: &App, arguments: &Arguments) -> Result<Reply, Failure> {
         (_, _, true) => Reach::Downstack,
         (false, false, false) => Reach::Stack,
     };
-    let build = |_: &_, _: &_| Ok(Restack { branch: arguments.branch.clone(), reach, hooks: app.hooks });
+    let build = |_: &_, _: &_| Ok(Restack::new(arguments.branch.clone(), reach, app.hooks));
     change(app, ("restack", arguments.preview), WorkingCopyNeed::No, build)
 }

@@ -12,6 +12,7 @@ use crate::commands::change::mode;
 use crate::commands::hosted;
 use crate::error::Failure;
 use crate::output::Reply;
+use crate::output::documents::KeptDocument;
 use crate::prompt;
 
 /// Fetch, move the trunk forward, find what landed, and restack the rest
@@ -41,7 +42,11 @@ pub(crate) fn run(app: &App, arguments: &Arguments) -> Result<Reply, Failure> {
     let pulls: Vec<_> = synced.pulls.values().collect();
     let mut text = String::new();
     let mut last = None;
+    let mut kept = Vec::new();
     for outcome in synced.outcomes {
+        if let Outcome::Done { plan, .. } | Outcome::Nothing { plan } = &outcome {
+            kept.extend(KeptDocument::all(plan));
+        }
         let fetched = matches!(&outcome, Outcome::Done { plan, refs, .. } if refs.is_empty() && !plan.is_empty());
         let reply = hosted::reply("sync", outcome, pulls.clone(), &synced.landed)?;
         if !fetched {
@@ -49,7 +54,8 @@ pub(crate) fn run(app: &App, arguments: &Arguments) -> Result<Reply, Failure> {
         }
         last = Some(reply);
     }
-    let mut reply = last.ok_or_else(|| Failure::new("nothing", "nothing was done"))?;
+    let reply = last.ok_or_else(|| Failure::new("nothing", "nothing was done"))?;
+    let mut reply = reply.with_field("kept", serde_json::to_value(kept).unwrap_or_default());
     reply.notes.clear();
     if arguments.preview.dry_run {
         return Ok(reply.text(text).note("this was a dry run: nothing was fetched or changed"));

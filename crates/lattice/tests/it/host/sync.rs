@@ -94,6 +94,40 @@ fn a_stop_between_two_operations_is_taken_up_by_the_next_run() {
 }
 
 #[test]
+fn a_stack_that_conflicts_stays_and_the_others_are_brought_up_to_date() {
+    let world = World::path("main <- a <- b*; main <- c <- d; main <- e");
+    world.run("submit --stack");
+    let bob = world.colleague("bob");
+    bob.commit_file("c.txt", "in conflict\n", "the trunk touches the same file");
+    bob.git(&["push", "--quiet", "origin", "main"]);
+    let left = [world.repo.rev("c"), world.repo.rev("d")];
+    let output = world.lattice().arg("sync").ok();
+    assert!(output.stdout.contains("kept c (c conflicts in c.txt"), "{}", output.snapshot());
+    assert_eq!([world.repo.rev("c"), world.repo.rev("d")], left, "the whole stack is as it was");
+    for (branch, parent) in [("a", "main"), ("b", "a"), ("e", "main")] {
+        assert_eq!(world.repo.rev(&format!("{branch}~1")), world.repo.rev(parent), "{branch} stands on {parent}");
+    }
+    assert!(!world.repo.op_state_path().exists(), "nothing is in progress");
+    let again = world.lattice().args(["sync", "--json"]).fails(4).json();
+    assert_eq!(again["error"]["code"], json!("conflict"), "the one that is left pauses: {again:#}");
+    world.lattice().arg("abort").ok();
+}
+
+#[test]
+fn a_merge_stops_where_what_lands_next_conflicts_although_other_stacks_move_on() {
+    let world = World::path("main <- a <- b*; main <- e");
+    world.run("submit --stack");
+    let bob = world.colleague("bob");
+    bob.commit_file("b.txt", "in conflict\n", "the trunk touches the same file");
+    bob.git(&["push", "--quiet", "origin", "main"]);
+    let output = world.lattice().args(["merge", "--confirm", "--json"]).fails(4);
+    assert_eq!(output.json()["error"]["code"], json!("conflict"), "{}", output.snapshot());
+    assert_eq!(world.pull("a")["state"], json!("merged"));
+    assert_eq!(world.pull("b")["state"], json!("open"));
+    assert_eq!(world.repo.rev("e~1"), world.repo.rev("main"), "the other stack is up to date");
+}
+
+#[test]
 fn get_takes_a_stack_in_from_the_bottom_frozen_and_never_over_own_commits() {
     let world = World::path("main <- a <- b*");
     world.run("submit --stack");
