@@ -10,6 +10,7 @@ pub mod bench;
 pub mod conformance;
 pub mod eval;
 pub mod fuzz;
+pub mod openapi;
 mod process;
 pub mod source;
 pub mod storm;

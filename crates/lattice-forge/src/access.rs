@@ -1,58 +1,25 @@
 //! Whether a token reaches a repository, remembered for ten minutes.
 
-use std::collections::BTreeMap;
-
 use lattice_model::host::{AccessReading, Slug};
 use serde_json::Value;
 
 use crate::ForgeError;
 use crate::github::GitHub;
+use crate::notes::Notes;
 use crate::secret::{SecretStore, TokenKind};
 
 /// How long a yes is believed.
 const SECONDS: i64 = 600;
 
-/// What is remembered, and where.
-pub struct AccessCache<'a> {
-    pub store: &'a SecretStore,
-    pub host: &'a str,
-    pub now: i64,
-}
-
-impl AccessCache<'_> {
-    fn path(&self) -> std::path::PathBuf {
-        self.store.note_path(&format!("access.{}.json", self.host.replace('/', "_")))
-    }
-
-    fn read(&self) -> BTreeMap<String, i64> {
-        let text = std::fs::read(self.path()).unwrap_or_default();
-        serde_json::from_slice(&text).unwrap_or_default()
-    }
-
-    fn holds(&self, slug: &Slug) -> bool {
-        let age = self.read().get(&slug.to_string()).map(|at| self.now - at);
-        age.is_some_and(|age| (0..SECONDS).contains(&age))
-    }
-
-    /// Forgetting is harmless, so a failure to remember is too.
-    fn remember(&self, slug: &Slug) {
-        let mut known = self.read();
-        known.retain(|_, at| (0..SECONDS).contains(&(self.now - *at)));
-        known.insert(slug.to_string(), self.now);
-        let text = serde_json::to_vec(&known).unwrap_or_default();
-        let _ = self.store.write(&self.path(), &text);
-    }
+/// What is remembered of a host.
+pub fn notes(store: &SecretStore, host: &str, now: i64) -> Notes {
+    Notes::new(store, &format!("access.{host}"), (now, SECONDS))
 }
 
 /// Asks whether the token may push to the repository, unless that was answered a moment ago.
-pub async fn read(
-    github: &GitHub,
-    kind: TokenKind,
-    app: &str,
-    cache: &AccessCache<'_>,
-) -> Result<AccessReading, ForgeError> {
+pub async fn read(github: &GitHub, kind: TokenKind, app: &str, known: &Notes) -> Result<AccessReading, ForgeError> {
     let slug = github.slug().clone();
-    if cache.holds(&slug) {
+    if known.holds(&slug) {
         return Ok(AccessReading::Granted);
     }
     let reading = match kind {
@@ -65,7 +32,7 @@ pub async fn read(
         },
     };
     if reading == AccessReading::Granted {
-        cache.remember(&slug);
+        known.remember(&slug);
     }
     Ok(reading)
 }

@@ -4,6 +4,7 @@ pub mod access;
 pub mod device_flow;
 pub mod git;
 pub mod github;
+pub mod notes;
 pub mod secret;
 pub mod token;
 mod types;
@@ -12,13 +13,13 @@ pub mod url;
 use std::collections::BTreeMap;
 
 use async_trait::async_trait;
-use lattice_model::host::{ForgeKind, Pull};
+use lattice_model::host::{ForgeKind, HostStacks, Pull};
 use lattice_model::name::BranchName;
 use lattice_model::remote::{FileChange, RemoteError};
 
 pub use types::{
     Comment, Issue, IssueFilter, ItemState, LabelChange, MergeRequest, NewIssue, NewPull, NewReview, PullUpdate,
-    Review, ReviewComment, Verdict,
+    Review, ReviewComment, Stacked, Verdict,
 };
 
 /// A host of issues and pull requests for one repository.
@@ -52,6 +53,18 @@ pub trait Forge: Send + Sync {
     /// Changes several pull requests, with as few requests as the host allows.
     async fn update_pulls(&self, updates: &[PullUpdate]) -> Result<(), ForgeError>;
     async fn request_reviewers(&self, number: u64, reviewers: &[String]) -> Result<(), ForgeError>;
+    /// The stack that the host keeps a pull request in, if it keeps stacks.
+    async fn stack_of(&self, _number: u64) -> Result<HostStacks, ForgeError> {
+        Ok(HostStacks::NotKept)
+    }
+    /// Makes pull requests, lowest first, one stack of the host, or puts them on top of one.
+    async fn stack_pulls(&self, _numbers: &[u64], _onto: Option<u64>) -> Result<Stacked, ForgeError> {
+        Ok(Stacked::NotKept)
+    }
+    /// Takes the open pull requests out of a stack that the host keeps.
+    async fn unstack(&self, _stack: u64) -> Result<(), ForgeError> {
+        Ok(())
+    }
     /// Lands a pull request whose head is still where it was seen.
     async fn merge_pull(&self, merge: &MergeRequest) -> Result<(), ForgeError>;
     async fn files(&self, number: u64) -> Result<Vec<FileChange>, ForgeError>;

@@ -1,6 +1,6 @@
 //! What hosts are asked for and what they answer.
 
-use lattice_model::host::Draft;
+use lattice_model::host::{Draft, Through};
 use lattice_model::id::Oid;
 use lattice_model::name::BranchName;
 use lattice_model::remote::MergeMethod;
@@ -91,6 +91,14 @@ pub struct MergeRequest {
     /// The commit that the head must still be at.
     pub at: Oid,
     pub method: MergeMethod,
+    pub through: Through,
+}
+
+/// Whether the host keeps the stack now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stacked {
+    Kept,
+    NotKept,
 }
 
 /// What a reviewer thinks.

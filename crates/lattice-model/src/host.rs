@@ -20,6 +20,7 @@ pub struct HostFacts {
     pub ours: BTreeSet<BranchName>,
     /// The newest pull request of each branch.
     pub pulls: BTreeMap<BranchName, Pull>,
+    pub stacks: HostStacks,
     /// Title and body that a new pull request gets.
     pub texts: BTreeMap<BranchName, PullText>,
 }
@@ -117,6 +118,34 @@ pub struct Pull {
     pub fork: Option<String>,
 }
 
+/// Whether a host keeps stacks itself, besides the bases of pull requests.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum HostStacks {
+    /// There is no pull request yet that it could be asked about.
+    NotAsked,
+    NotKept,
+    /// It does; this is the one that the lowest pull request is in, if any.
+    Kept(Option<HostStack>),
+}
+
+impl HostStacks {
+    /// The stack that a pull request is in.
+    pub fn of(&self, pull: u64) -> Option<&HostStack> {
+        match self {
+            Self::Kept(Some(stack)) if stack.pulls.contains(&pull) => Some(stack),
+            Self::Kept(_) | Self::NotKept | Self::NotAsked => None,
+        }
+    }
+}
+
+/// A stack that a host keeps.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HostStack {
+    pub number: u64,
+    /// Those that are open, lowest first.
+    pub pulls: Vec<u64>,
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum PullState {
@@ -171,6 +200,16 @@ pub enum HostAction {
         head: BranchName,
         reviewers: Vec<String>,
     },
+    /// Takes pull requests out of a stack that the host keeps.
+    Unstack {
+        stack: u64,
+    },
+    /// Makes pull requests, lowest first, one stack of the host, where it keeps stacks.
+    Stack {
+        branches: Vec<BranchName>,
+        /// The stack that the lowest of them are in already, and how many.
+        onto: Option<(u64, usize)>,
+    },
     /// Tells in each pull request of a stack which others belong to it, lowest first.
     Overview {
         place: OverviewPlace,
@@ -182,7 +221,19 @@ pub enum HostAction {
         head: BranchName,
         at: Oid,
         method: MergeMethod,
+        #[serde(default)]
+        through: Through,
     },
+}
+
+/// How a host is asked to land a pull request.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Through {
+    #[default]
+    Pull,
+    /// As part of a stack that the host keeps: it also moves what stands on it.
+    Stack,
 }
 
 /// Where the list of a stack's pull requests goes.
@@ -210,6 +261,10 @@ impl HostAction {
                 format!("update #{number}{base}{draft}")
             }
             Self::RequestReviewers { head, reviewers } => format!("ask {} to review {head}", reviewers.join(", ")),
+            Self::Unstack { stack } => format!("take apart stack {stack} of the host"),
+            Self::Stack { branches, .. } => {
+                format!("make the {} pull requests one stack of the host, if it keeps stacks", branches.len())
+            }
             Self::Overview { stack, .. } => format!("list the stack in its {} pull requests", stack.len()),
             Self::MergePull { number, head, method, .. } => format!("land #{number} ({head}) by {}", method.as_str()),
         }
@@ -218,7 +273,7 @@ impl HostAction {
     /// What was done, where the pull request itself does not say it.
     pub fn story(&self) -> Option<String> {
         match self {
-            Self::OpenPull { .. } | Self::Overview { .. } => None,
+            Self::OpenPull { .. } | Self::Overview { .. } | Self::Unstack { .. } | Self::Stack { .. } => None,
             Self::UpdatePull { number, .. } => Some(format!("updated #{number}")),
             Self::RequestReviewers { head, reviewers } => {
                 Some(format!("asked {} to review {head}", reviewers.join(", ")))

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use lattice_forge::Forge;
-use lattice_forge::access::{self, AccessCache};
+use lattice_forge::access;
 use lattice_forge::git::GitForge;
 use lattice_forge::github::cache::Cache;
 use lattice_forge::github::{Connection, GitHub};
@@ -118,8 +118,8 @@ impl Engine {
         let hosts = &self.environment.hosts;
         let Some(home) = hosts.home.as_deref() else { return Ok(AccessReading::Granted) };
         let store = SecretStore::new(home);
-        let cache = AccessCache { store: &store, host: &parts.host, now: (hosts.clock)() };
-        Ok(host.wait(access::read(&parts.github, parts.kind, &parts.app, &cache))?)
+        let known = access::notes(&store, &parts.host, (hosts.clock)());
+        Ok(host.wait(access::read(&parts.github, parts.kind, &parts.app, &known))?)
     }
 }
 

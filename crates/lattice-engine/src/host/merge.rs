@@ -101,7 +101,8 @@ impl Engine {
             return Ok((Outcome::Gated(bundle), 0));
         }
         let snapshot = self.scan(ReadWorkingCopy::No)?;
-        let facts = self.facts(&host, &snapshot, &whole_stack(&snapshot, branch))?;
+        let mut facts = self.facts(&host, &snapshot, &whole_stack(&snapshot, branch))?;
+        facts.stacks = host.stacks(&facts, std::slice::from_ref(branch))?;
         let number = facts.pulls.get(branch).map_or(0, |pull| pull.number);
         let mut pulls = facts.pulls.clone();
         let outcome = self.run_then(

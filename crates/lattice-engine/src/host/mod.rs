@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use lattice_forge::Forge;
 use lattice_model::gate::{Command, Gate, Refusal, RepairBundle, gate};
-use lattice_model::host::{AccessReading, AuthReading, HostFacts, Pull, RemoteReading};
+use lattice_model::host::{AccessReading, AuthReading, HostFacts, HostStacks, Pull, PullState, RemoteReading};
 use lattice_model::issue::Issue;
 use lattice_model::name::BranchName;
 use lattice_model::remote::GitRemote;
@@ -109,6 +109,15 @@ impl Engine {
 }
 
 impl Host {
+    /// What the host knows of the stack of these branches, parents first.
+    fn stacks(&self, facts: &HostFacts, branches: &[BranchName]) -> Result<HostStacks, EngineError> {
+        let pulls = branches.iter().filter_map(|branch| facts.pulls.get(branch));
+        match pulls.into_iter().find(|pull| pull.state == PullState::Open) {
+            Some(lowest) => Ok(self.wait(self.parts()?.forge.stack_of(lowest.number))?),
+            None => Ok(HostStacks::NotAsked),
+        }
+    }
+
     /// The forge, for what concerns it alone.
     pub fn forge(&self) -> Result<&dyn Forge, EngineError> {
         Ok(&*self.parts()?.forge)
@@ -147,6 +156,7 @@ impl Host {
             heads: BTreeMap::new(),
             ours: BTreeSet::new(),
             pulls: BTreeMap::new(),
+            stacks: HostStacks::NotAsked,
             texts: BTreeMap::new(),
         }
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use lattice_forge::{Forge, MergeRequest, NewPull, PullUpdate};
+use lattice_forge::{Forge, MergeRequest, NewPull, PullUpdate, Stacked};
 use lattice_model::host::{HostAction, OverviewPlace, Pull};
 use lattice_model::name::BranchName;
 use lattice_model::overview;
@@ -24,10 +24,12 @@ impl Engine {
     ) -> Result<(), EngineError> {
         let parts = host.parts()?;
         let mut done = Vec::new();
+        // Branches that the host keeps as one stack from now on.
+        let mut kept = Vec::new();
         for batch in batches(plan) {
             let result = match &batch {
                 Batch::Git(step) => self.perform_git(host, lock, plan, step),
-                Batch::Host(actions) => host.wait(ask(&*parts.forge, actions, pulls)),
+                Batch::Host(actions) => host.wait(ask(&*parts.forge, actions, (pulls, &mut kept))),
             };
             self.trace("remote", &batch.lines().join("; "));
             match result {
@@ -88,7 +90,7 @@ fn batches(plan: &Plan) -> Vec<Batch<'_>> {
 async fn ask(
     forge: &dyn Forge,
     actions: &[&HostAction],
-    pulls: &mut BTreeMap<BranchName, Pull>,
+    (pulls, kept): (&mut BTreeMap<BranchName, Pull>, &mut Vec<BranchName>),
 ) -> Result<(), EngineError> {
     let (mut new, mut updates) = (Vec::new(), Vec::new());
     for action in actions {
@@ -112,9 +114,20 @@ async fn ask(
                     forge.request_reviewers(pull.number, reviewers).await?;
                 }
             }
+            // What the host itself shows needs no list.
+            HostAction::Overview { stack, .. } if stack == kept => {}
             HostAction::Overview { place, stack } => show_stack(forge, *place, stack, pulls).await?,
-            HostAction::MergePull { number, at, method, .. } => {
-                forge.merge_pull(&MergeRequest { number: *number, at: *at, method: *method }).await?;
+            HostAction::Unstack { stack } => forge.unstack(*stack).await?,
+            HostAction::Stack { branches, onto } => {
+                let numbers = branches.iter().filter_map(|branch| pulls.get(branch)).map(|pull| pull.number);
+                let numbers: Vec<_> = numbers.skip(onto.map_or(0, |(_, there)| there)).collect();
+                if forge.stack_pulls(&numbers, onto.map(|(stack, _)| stack)).await? == Stacked::Kept {
+                    kept.extend(branches.iter().cloned());
+                }
+            }
+            HostAction::MergePull { number, at, method, through, .. } => {
+                let request = MergeRequest { number: *number, at: *at, method: *method, through: *through };
+                forge.merge_pull(&request).await?;
             }
         }
     }

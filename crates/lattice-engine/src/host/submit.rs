@@ -6,7 +6,7 @@ use lattice_model::command::link::Relink;
 use lattice_model::command::restack::{Reach, Restack};
 use lattice_model::command::submit::{Open, Overwrite, Refresh, Submit, SubmitReach, link_to, whole_stack};
 use lattice_model::event::Detail;
-use lattice_model::host::{Draft, OverviewPlace, Pull, PullState, PullText};
+use lattice_model::host::{Draft, HostStacks, OverviewPlace, Pull, PullState, PullText};
 use lattice_model::name::BranchName;
 use lattice_model::plan::Hooks;
 use lattice_model::snapshot::Snapshot;
@@ -72,7 +72,12 @@ impl Engine {
         let Some(start) = options.branch.clone().or_else(|| snapshot.head.branch().cloned()) else {
             return Ok(HostOutcome { outcome: Outcome::Nothing { plan: empty() }, pulls: BTreeMap::new() });
         };
-        let mut facts = self.facts(&host, &snapshot, &whole_stack(&snapshot, &start))?;
+        let stack = whole_stack(&snapshot, &start);
+        let mut facts = self.facts(&host, &snapshot, &stack)?;
+        facts.stacks = match options.reach {
+            SubmitReach::Downstack | SubmitReach::Stack => host.stacks(&facts, &stack)?,
+            SubmitReach::Alone => HostStacks::NotKept,
+        };
         for branch in request(facts.clone()).branches(&snapshot) {
             if facts.pulls.get(&branch).is_none_or(|pull| pull.state != PullState::Open) {
                 let text = edit(&branch, self.pull_text(&snapshot, &branch)?);

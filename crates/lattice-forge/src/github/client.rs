@@ -10,6 +10,7 @@ use super::Connection;
 use super::cache::Cache;
 use super::transport::{Answer, Transport, Verb};
 use crate::ForgeError;
+use crate::notes::Notes;
 use crate::token::{Clock, TokenProvider};
 
 /// Longest wait for a rate limit that is sat out; a longer one is reported instead.
@@ -23,6 +24,9 @@ const PAGE_LIMIT: usize = 100;
 
 /// The one path that Enterprise has beside its API and not below it.
 pub(super) const GRAPHQL: &str = "/graphql";
+
+/// Ends the path that lands pull requests of a stack.
+pub(super) const MERGE_ASYNC: &str = "/merge-async";
 
 /// Hears of waits, so that people can see them.
 pub type Notice = Arc<dyn Fn(&str) + Send + Sync>;
@@ -48,7 +52,13 @@ impl Client {
 
     /// Changes something. Never tried again where it may have been done already.
     pub(crate) async fn send(&self, verb: Verb, path: &str, body: &Value) -> Result<Value, ForgeError> {
-        self.request(verb, path, Some(body), &[]).await?.json()
+        self.request(verb, path, Some(body).filter(|body| !body.is_null()), &[]).await?.json()
+    }
+
+    /// What was found out about repositories of this host, with how long that is believed.
+    pub(crate) fn notes(&self, name: &str, seconds: i64) -> Option<Notes> {
+        let cache = self.cache.as_ref()?;
+        Some(Notes::new(&cache.store, &format!("{name}.{}", cache.host), ((self.clock)(), seconds)))
     }
 
     /// Every page of a list; `field` is where the items are if the answer is no list itself.
@@ -156,6 +166,8 @@ fn judge(answer: &Answer, path: &str, now: i64) -> Result<(), ForgeError> {
     };
     match answer.status {
         200..=299 | 304 => Ok(()),
+        // There these say how far landing has come.
+        400 | 409 if path.ends_with(MERGE_ASYNC) => Ok(()),
         401 => Err(ForgeError::Unauthorized),
         403 | 429 => match wait(answer, now) {
             Some(seconds) => Err(ForgeError::RateLimited { seconds }),

@@ -4,13 +4,15 @@ pub mod cache;
 mod client;
 mod pulls;
 mod read;
+mod stacks;
 pub(crate) mod transport;
 
 use std::collections::BTreeMap;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
-use lattice_model::host::{ForgeKind, Pull, PullState, Slug};
+use lattice_model::host::{ForgeKind, HostStacks, Pull, PullState, Slug, Through};
 use lattice_model::name::BranchName;
 use lattice_model::remote::FileChange;
 use serde_json::{Value, json};
@@ -21,7 +23,7 @@ use self::transport::{Transport, Verb};
 use crate::token::{Clock, TokenProvider};
 use crate::{
     Comment, Forge, ForgeError, Issue, IssueFilter, ItemState, LabelChange, MergeRequest, NewIssue, NewPull, NewReview,
-    PullUpdate, Review, ReviewComment, Verdict,
+    PullUpdate, Review, ReviewComment, Stacked, Verdict,
 };
 
 /// One repository on GitHub.
@@ -30,6 +32,8 @@ pub struct GitHub {
     slug: Slug,
     /// Ids that GraphQL knows pull requests by.
     node_ids: Mutex<BTreeMap<u64, String>>,
+    /// Whether a pull request was seen that says of itself which stack it is in.
+    stacks_seen: AtomicBool,
 }
 
 /// Where GitHub is and how it is talked to.
@@ -47,7 +51,7 @@ impl GitHub {
     pub fn new(slug: Slug, connection: Connection) -> Result<Self, ForgeError> {
         let transport = Transport::new(&connection.api_url)?.with_timeout(connection.timeout_ms);
         let client = Client::new(transport, connection);
-        Ok(Self { client, slug, node_ids: Mutex::new(BTreeMap::new()) })
+        Ok(Self { client, slug, node_ids: Mutex::new(BTreeMap::new()), stacks_seen: AtomicBool::new(false) })
     }
 
     pub fn slug(&self) -> &Slug {
@@ -185,12 +189,30 @@ impl Forge for GitHub {
         numbered(number, self.client.send(Verb::Post, &path, &json!({ "reviewers": reviewers })).await).map(drop)
     }
 
+    async fn stack_of(&self, number: u64) -> Result<HostStacks, ForgeError> {
+        self.find_stack(number).await
+    }
+
+    async fn stack_pulls(&self, numbers: &[u64], onto: Option<u64>) -> Result<Stacked, ForgeError> {
+        self.put_on_stack(numbers, onto).await
+    }
+
+    async fn unstack(&self, stack: u64) -> Result<(), ForgeError> {
+        self.take_apart(stack).await
+    }
+
     async fn merge_pull(&self, merge: &MergeRequest) -> Result<(), ForgeError> {
-        let path = self.path(&format!("/pulls/{}/merge", merge.number));
-        let body = json!({ "merge_method": merge.method.as_str(), "sha": merge.at.to_string() });
         let refused = |reason: String| ForgeError::NotMergeable { number: merge.number, reason };
-        match self.client.send(Verb::Put, &path, &body).await {
-            Ok(_) => Ok(()),
+        let landed = match merge.through {
+            Through::Pull => {
+                let path = self.path(&format!("/pulls/{}/merge", merge.number));
+                let body = json!({ "merge_method": merge.method.as_str(), "sha": merge.at.to_string() });
+                self.client.send(Verb::Put, &path, &body).await.map(drop)
+            }
+            Through::Stack => self.land_on_stack(merge).await,
+        };
+        match landed {
+            Ok(()) => Ok(()),
             Err(ForgeError::Conflict(reason) | ForgeError::Unprocessable(reason)) => Err(refused(reason)),
             Err(ForgeError::Missing(_)) => Err(ForgeError::NotFound(merge.number)),
             // Whether it was done before the connection broke is asked and not guessed.

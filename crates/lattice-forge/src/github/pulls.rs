@@ -73,6 +73,7 @@ impl GitHub {
             Ok(answer) => {
                 let pull = read::pull(&answer, &self.slug)?;
                 self.remember(pull.number, &answer["node_id"]);
+                self.see_stack(&answer);
                 return Ok(pull);
             }
             Err(error) => error,

@@ -3,7 +3,7 @@
 use crate::capability::Capability;
 use crate::doctor::host;
 use crate::gate::{Command, ReadyContext, Refusal};
-use crate::host::{Draft, HostAction, HostFacts, PullState};
+use crate::host::{Draft, HostAction, HostFacts, PullState, Through};
 use crate::issue::Issue;
 use crate::name::BranchName;
 use crate::plan::{Expected, Hooks, Plan, Step};
@@ -57,9 +57,12 @@ impl Command for Merge {
         }
         let guard = Step::Guard { name: self.branch.branch_ref(), expected: Expected::At(tip) };
         let mut plan = Plan::new(Self::NAME, Hooks::Run).then(guard).verified();
-        // A host may close what stands on a branch that it deletes, so whatever does is moved first.
+        let stack = self.host.stacks.of(pull.number);
+        // A host may close what stands on a branch that it deletes, so whatever does is moved first; where the host
+        // keeps the stack, moving is its own task.
         for child in snapshot.graph().children(&self.branch) {
             let above = self.host.pulls.get(child).filter(|pull| pull.state == PullState::Open);
+            let above = above.filter(|above| stack.is_none_or(|stack| !stack.pulls.contains(&above.number)));
             if let Some(above) = above.filter(|above| above.base != trunk.as_str()) {
                 let action = HostAction::UpdatePull {
                     number: above.number,
@@ -75,8 +78,9 @@ impl Command for Merge {
             let action = HostAction::UpdatePull { number: pull.number, head, base, draft: None };
             plan = plan.then(Step::Host { action });
         }
-        let action =
-            HostAction::MergePull { number: pull.number, head: self.branch.clone(), at: tip, method: self.method };
+        let through = if stack.is_some() { Through::Stack } else { Through::Pull };
+        let (number, head, method) = (pull.number, self.branch.clone(), self.method);
+        let action = HostAction::MergePull { number, head, at: tip, method, through };
         Ok(plan.then(Step::Host { action }))
     }
 }

@@ -7,6 +7,7 @@ pub mod delete;
 pub mod fold;
 pub mod freeze;
 pub mod get;
+mod host_stack;
 pub mod init;
 pub mod link;
 pub mod merge;

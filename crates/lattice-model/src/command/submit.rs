@@ -12,6 +12,7 @@ use crate::overview;
 use crate::plan::{Expected, Hooks, Kept, Plan, PushUpdate, Step};
 use crate::snapshot::Snapshot;
 
+use super::host_stack::Chain;
 use super::scope;
 
 /// What every command needs that changes something on a host.
@@ -172,6 +173,9 @@ impl Submit {
         let pulls: Vec<&Pull> = stack.iter().filter_map(|branch| self.host.pulls.get(branch)).collect();
         let complete = pulls.len() == stack.len() && !stack.iter().any(opens);
         let shown = complete && overview::is_shown(&pulls);
+        if self.host_stack(snapshot, actions).shows(&self.host.stacks, &stack) {
+            return None;
+        }
         let wanted = match self.overview {
             OverviewPlace::Off => false,
             OverviewPlace::Body => !shown,
@@ -207,7 +211,9 @@ impl Command for Submit {
             updates.extend(self.push(snapshot, &branch)?);
             actions.extend(self.actions(&branch, metadata.parent.name()));
         }
+        let host_stack = self.host_stack(snapshot, &actions);
         actions.extend(self.overview(snapshot, &actions));
+        let actions = host_stack.around(&self.host.stacks, actions);
         let mut plan = plan.verified();
         if !updates.is_empty() {
             plan.steps.push(Step::Push { remote: self.host.remote.name().to_owned(), updates });
@@ -218,6 +224,19 @@ impl Command for Submit {
 }
 
 impl Submit {
+    /// What the host is to keep as one stack: from the lowest branch up, until two stand on one.
+    fn host_stack(&self, snapshot: &Snapshot, actions: &[HostAction]) -> Chain {
+        let Ok(start) = self.start(snapshot) else { return Chain::default() };
+        let opens = |branch: &BranchName| {
+            actions.iter().any(|action| matches!(action, HostAction::OpenPull { head, .. } if head == branch))
+        };
+        let pull = |branch: &BranchName| {
+            let known = self.host.pulls.get(branch).filter(|pull| pull.state == PullState::Open);
+            known.map(|pull| Some(pull.number)).or_else(|| opens(branch).then_some(None))
+        };
+        Chain::from_the_bottom(snapshot, &start, pull)
+    }
+
     fn reason_to_keep(&self, snapshot: &Snapshot, branch: &BranchName) -> Option<String> {
         let (metadata, _) = snapshot.metadata_of(branch)?;
         if metadata.freeze.is_frozen() {

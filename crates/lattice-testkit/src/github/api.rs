@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::missing;
 use super::state::{Item, PullPart, Repository, Said, State};
+use super::{missing, stacks};
 use crate::http::{Request, Response};
 
 /// Items of a page, unless the client asks for another number.
@@ -54,7 +54,17 @@ pub(super) fn respond(state: &mut State, request: &Request, path: &str, who: Who
                     &json!({ "full_name": slug, "permissions": { "push": !read_only, "pull": true } }),
                 ),
                 ["issues", rest @ ..] => issues(repository, request, rest, &place),
-                ["pulls", rest @ ..] => pulls(repository, request, rest, &place),
+                ["stacks", rest @ ..] => stacks::respond(repository, request, rest, &place),
+                ["pulls", number, "merge-async", rest @ ..] => {
+                    stacks::land(repository, (request, number.parse().unwrap_or(0)), rest)
+                }
+                ["pulls", number, "merge"] if stacks::holds(repository, number.parse().unwrap_or(0)) => {
+                    Response::json(405, &json!({ "message": "A stacked pull request is merged asynchronously" }))
+                }
+                ["pulls", rest @ ..] => {
+                    let answer = pulls(repository, request, rest, &place);
+                    stacks::mentioned(repository, answer)
+                }
                 _ => missing(),
             }
         }
@@ -62,9 +72,9 @@ pub(super) fn respond(state: &mut State, request: &Request, path: &str, who: Who
     }
 }
 
-struct Place<'a> {
-    slug: &'a str,
-    web: &'a str,
+pub(super) struct Place<'a> {
+    pub(super) slug: &'a str,
+    pub(super) web: &'a str,
     user: &'a str,
     /// For what is made now.
     id: u64,
@@ -77,7 +87,7 @@ impl Place<'_> {
     }
 }
 
-fn body(request: &Request) -> Value {
+pub(super) fn body(request: &Request) -> Value {
     serde_json::from_slice(&request.body).unwrap_or_default()
 }
 
@@ -86,7 +96,7 @@ fn text(value: &Value) -> String {
 }
 
 /// One page of a list, with the address of the next.
-fn listed(request: &Request, web: &str, field: Option<&str>, all: Vec<Value>) -> Response {
+pub(super) fn listed(request: &Request, web: &str, field: Option<&str>, all: Vec<Value>) -> Response {
     let number = |name: &str, usual: usize| request.query_value(name).and_then(|n| n.parse().ok()).unwrap_or(usual);
     let (size, page) = (number("per_page", PER_PAGE).clamp(1, 100), number("page", 1).max(1));
     let items: Vec<_> = all.iter().skip(size * (page - 1)).take(size).cloned().collect();
@@ -235,7 +245,7 @@ fn open_pull(repository: &mut Repository, sent: &Value, place: &Place<'_>) -> Re
     Response::json(201, &answer)
 }
 
-fn merge(item: &mut Item, bare: &super::git::Bare, sent: &Value) -> Response {
+pub(super) fn merge(item: &mut Item, bare: &super::git::Bare, sent: &Value) -> Response {
     let (open, title, number) = (item.open, item.title.clone(), item.number);
     let pull = item.pull.as_mut().expect("it was looked at");
     let refused = |status: u16, message: &str| Response::json(status, &json!({ "message": message }));
@@ -263,7 +273,9 @@ fn one_pull(item: &mut Item, request: &Request, rest: &[&str], place: &Place<'_>
         ("POST", ["requested_reviewers"]) => {
             let names = sent["reviewers"].as_array().into_iter().flatten().map(text);
             item.pull.as_mut().expect("it was looked at").reviewers.extend(names);
-            Response::json(201, &whole(item))
+            let mut answer = whole(item);
+            answer.as_object_mut().expect("it is one").remove("merged");
+            Response::json(201, &answer)
         }
         ("GET", ["reviews"]) => {
             let pull = item.pull.as_ref().expect("it was looked at");

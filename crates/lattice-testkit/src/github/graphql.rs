@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
+use super::stacks;
 use super::state::State;
 use crate::http::{Request, Response};
 
@@ -51,8 +52,12 @@ fn mutate(state: &mut State, query: &str, variables: &Value) -> Result<Value, Fa
         let name = after.and_then(|rest| rest.split('(').next()).unwrap_or_default().to_owned();
         let number = input["pullRequestId"].as_str().and_then(|id| id.strip_prefix("PR_")?.parse::<u64>().ok());
         let number = number.ok_or(("NOT_FOUND", "no such node".to_owned()))?;
-        let item = state.repositories.values_mut().find_map(|repository| repository.items.get_mut(&number));
-        let item = item.ok_or(("NOT_FOUND", "no such node".to_owned()))?;
+        let repository = state.repositories.values_mut().find(|repository| repository.items.contains_key(&number));
+        let repository = repository.ok_or(("NOT_FOUND", "no such node".to_owned()))?;
+        if input["baseRefName"].is_string() && stacks::holds(repository, number) {
+            return Err(("UNPROCESSABLE", "the base of a stacked pull request is the one below".to_owned()));
+        }
+        let item = repository.items.get_mut(&number).expect("it was just seen");
         let pull = item.pull.as_mut().ok_or(("NOT_FOUND", "no such node".to_owned()))?;
         match name.as_str() {
             "updatePullRequest" => {

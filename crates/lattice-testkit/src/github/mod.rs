@@ -5,6 +5,8 @@ mod git;
 mod graphql;
 mod login;
 mod seed;
+mod shape;
+mod stacks;
 mod state;
 
 use std::path::PathBuf;
@@ -72,9 +74,21 @@ impl GitHub {
         let bare = Bare { dir };
         bare.ask(&["init", "--quiet", "--bare", "--initial-branch=main"]).expect("git makes repositories");
         let mut state = self.state();
-        state.repositories.insert(slug.to_owned(), Repository { bare, items: Default::default() });
+        let (items, landing) = Default::default();
+        state.repositories.insert(slug.to_owned(), Repository { bare, items, stacks: None, landing });
         state.installed.push(slug.to_owned());
         format!("{}/{slug}.git", self.web_url())
+    }
+
+    /// From now on this repository keeps stacks of pull requests.
+    pub fn keep_stacks(&self, slug: &str) {
+        let mut state = self.state();
+        state.repositories.get_mut(slug).expect("the repository was made").stacks = Some(Default::default());
+    }
+
+    /// The stacks that are kept: the numbers of their pull requests, lowest first.
+    pub fn stacks(&self, slug: &str) -> Vec<Vec<u64>> {
+        self.state().repositories[slug].stacks.iter().flat_map(|stacks| stacks.values().cloned()).collect()
     }
 
     /// A handle to the bare repository.
@@ -190,6 +204,19 @@ impl GitHub {
     }
 }
 
+impl Drop for GitHub {
+    /// A test that saw something that GitHub does not do has shown nothing.
+    #[expect(clippy::print_stderr, reason = "a test that fails already cannot fail again")]
+    fn drop(&mut self) {
+        let unlike = self.state().unlike.join("\n");
+        match (unlike.is_empty(), std::thread::panicking()) {
+            (true, _) => {}
+            (false, true) => eprintln!("unlike GitHub:\n{unlike}"),
+            (false, false) => panic!("unlike GitHub:\n{unlike}"),
+        }
+    }
+}
+
 fn is_git(request: &Request) -> bool {
     request.path.contains(".git/")
 }
@@ -238,7 +265,16 @@ fn respond(state: &mut State, request: &Request, web: &str) -> Response {
         graphql::respond(state, request, web)
     } else {
         match request.path.strip_prefix(API) {
-            Some(path) => api::respond(state, request, path, (&user, web)),
+            Some(path) => {
+                let answer = api::respond(state, request, path, (&user, web));
+                match shape::completed(request, path, answer) {
+                    Ok(answer) => answer,
+                    Err(problems) => {
+                        state.unlike.extend(problems);
+                        return Response::json(500, &json!({ "message": "the fake is not like GitHub" }));
+                    }
+                }
+            }
             None => missing(),
         }
     };

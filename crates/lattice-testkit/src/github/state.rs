@@ -11,6 +11,10 @@ use crate::http::Reply;
 pub(super) struct Repository {
     pub(super) bare: Bare,
     pub(super) items: BTreeMap<u64, Item>,
+    /// Stacks with the numbers of their pull requests, lowest first, if the fake keeps any.
+    pub(super) stacks: Option<BTreeMap<u64, Vec<u64>>>,
+    /// Pull requests that land in the background, with how they are to.
+    pub(super) landing: BTreeMap<String, (u64, Value)>,
 }
 
 /// An issue or pull request.
@@ -70,6 +74,8 @@ pub(super) struct State {
     pub(super) granted: u64,
     pub(super) next_id: u64,
     pub(super) faults: Vec<Fault>,
+    /// What was sent or answered that GitHub's description does not know.
+    pub(super) unlike: Vec<String>,
 }
 
 /// A way to misbehave, for the next requests whose line begins so.
@@ -145,24 +151,29 @@ impl Said {
 
 impl Item {
     pub(super) fn issue_json(&self, web: &str, slug: &str) -> Value {
-        let kind = if self.pull.is_some() { "pull" } else { "issues" };
-        let mut value = json!({
-            "number": self.number, "title": self.title, "body": self.body,
-            "state": if self.open { "open" } else { "closed" },
-            "user": if self.author.is_empty() { Value::Null } else { json!({ "login": self.author }) }, "node_id": format!("I_{}", self.number),
-            "labels": self.labels.iter().map(|name| json!({ "name": name })).collect::<Vec<_>>(),
-            "created_at": self.at, "updated_at": self.at,
-            "html_url": format!("{web}/{slug}/{kind}/{}", self.number),
-        });
+        let mut value = self.item_json(web, slug);
         if self.pull.is_some() {
             value["pull_request"] = json!({ "url": format!("{web}/{slug}/pull/{}", self.number) });
         }
         value
     }
 
+    /// What issues and pull requests have in common.
+    fn item_json(&self, web: &str, slug: &str) -> Value {
+        let kind = if self.pull.is_some() { "pull" } else { "issues" };
+        json!({
+            "number": self.number, "title": self.title, "body": self.body,
+            "state": if self.open { "open" } else { "closed" },
+            "user": if self.author.is_empty() { Value::Null } else { json!({ "login": self.author }) }, "node_id": format!("I_{}", self.number),
+            "labels": self.labels.iter().map(|name| json!({ "name": name })).collect::<Vec<_>>(),
+            "created_at": self.at, "updated_at": self.at,
+            "html_url": format!("{web}/{slug}/{kind}/{}", self.number),
+        })
+    }
+
     pub(super) fn pull_json(&self, web: &str, slug: &str) -> Option<Value> {
         let pull = self.pull.as_ref()?;
-        let mut value = self.issue_json(web, slug);
+        let mut value = self.item_json(web, slug);
         value["node_id"] = json!(format!("PR_{}", self.number));
         value["draft"] = json!(pull.draft);
         value["merged"] = json!(pull.merged.is_some());

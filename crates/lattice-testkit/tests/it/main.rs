@@ -1,6 +1,7 @@
 //! The kit does what tests will rely on.
 
 mod cli;
+mod github;
 mod power;
 mod pty;
 mod repo;

@@ -83,5 +83,20 @@ fn a_stack_lives_on_a_remote_over_http() {
 // proves: ST-11.1-1, ST-4.1-23, ST-4.1-24
 #[test]
 fn a_stack_lives_on_github() {
-    whole_life(&World::github("main*"));
+    let world = World::github("main*");
+    whole_life(&world);
+    let asked = world.github.as_ref().expect("a GitHub").requests();
+    assert!(!asked.iter().any(|line| line.starts_with("POST") && line.contains("/stacks")), "it keeps none: {asked:?}");
+    assert!(asked.iter().filter(|line| line.contains("/stacks")).count() <= 1, "and is asked once: {asked:?}");
+}
+
+#[test]
+fn a_stack_lives_on_a_github_that_keeps_stacks_itself() {
+    let world = World::github("main*");
+    let github = world.github.as_ref().expect("a GitHub");
+    github.keep_stacks("acme/tools");
+    whole_life(&world);
+    assert_eq!(github.stacks("acme/tools"), [[1, 2, 3]], "one stack from the first to the last");
+    let asked = github.requests();
+    assert!(!asked.iter().any(|line| line.ends_with("/merge")), "each landed through it: {asked:?}");
 }
