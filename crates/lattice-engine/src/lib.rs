@@ -21,8 +21,8 @@ use lattice_repo::{Lock, LockHolder, ReadWorkingCopy, Repo, ScanRequest};
 pub use doctor::{Applied, ChosenFix};
 pub use error::EngineError;
 pub use host::{
-    GetOptions, GitHubReader, Got, Host, HostEnvironment, HostOutcome, MergeOptions, Merged, RestackFirst,
-    SubmitOptions, SyncOptions, Synced, api_url, web_host,
+    GetOptions, GitHubReader, Got, Host, HostEnvironment, HostOutcome, HostStanding, MergeOptions, Merged,
+    RestackFirst, SubmitOptions, SyncOptions, Synced, api_url, web_host,
 };
 pub use lattice_repo::{
     Aborted, CommitLine, ConfigEditError, Conflict, DeriveError, DiffShape, ExecuteError, GitError, GitProgram,

@@ -22,7 +22,7 @@ impl Notes {
         Self { store: store.clone(), path, now, seconds }
     }
 
-    pub(crate) fn holds(&self, slug: &Slug) -> bool {
+    pub fn holds(&self, slug: &Slug) -> bool {
         self.read().get(&slug.to_string()).is_some_and(|at| self.is_fresh(*at))
     }
 

@@ -112,6 +112,19 @@ impl Engine {
         Ok(Found { reading, auth: AuthReading::Available, parts: Some(Parts { remote, forge, github: Some(parts) }) })
     }
 
+    /// Whether the token was found to reach the repository a moment ago.
+    pub(super) fn remembered_access(&self, host: &Host) -> AccessReading {
+        let hosts = &self.environment.hosts;
+        match (&host.parts, hosts.home.as_deref()) {
+            (Some(Parts { github: None, .. }), _) => AccessReading::Granted,
+            (Some(Parts { github: Some(parts), .. }), Some(home)) => {
+                let known = access::notes(&SecretStore::new(home), &parts.host, (hosts.clock)());
+                if known.holds(parts.github.slug()) { AccessReading::Granted } else { AccessReading::NotAsked }
+            }
+            (Some(Parts { github: Some(_), .. }), None) | (None, _) => AccessReading::NotAsked,
+        }
+    }
+
     /// Whether the token reaches the repository; on a Git remote the transport itself decides.
     pub(super) fn access(&self, host: &Host) -> Result<AccessReading, EngineError> {
         let Some(parts) = &host.parts()?.github else { return Ok(AccessReading::Granted) };

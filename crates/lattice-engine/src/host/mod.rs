@@ -14,6 +14,7 @@ use std::future::Future;
 use std::sync::Arc;
 
 use lattice_forge::Forge;
+use lattice_model::capability::Capability;
 use lattice_model::gate::{Command, Gate, Refusal, RepairBundle, gate};
 use lattice_model::host::{AccessReading, AuthReading, HostFacts, HostStacks, Pull, PullState, RemoteReading};
 use lattice_model::issue::Issue;
@@ -38,6 +39,14 @@ pub struct HostOutcome {
     pub outcome: Outcome,
     /// The pull requests that are known afterwards.
     pub pulls: BTreeMap<BranchName, Pull>,
+}
+
+/// How far the way to a host is known to lead.
+#[derive(Debug)]
+pub struct HostStanding {
+    pub remote: RemoteReading,
+    pub capabilities: BTreeSet<Capability>,
+    pub issues: Vec<Issue>,
 }
 
 /// A remote with its forge.
@@ -72,6 +81,17 @@ impl Engine {
             Gate::Ready(_) => Ok(None),
             Gate::Repair(bundle) => Ok(Some(bundle)),
         }
+    }
+
+    /// How far the way to the host is known to lead. Asks nobody; an answer that was given a moment ago counts.
+    pub fn host_standing(&self) -> Result<HostStanding, EngineError> {
+        let host = self.host()?;
+        let mut facts = host.offline_facts();
+        facts.access = self.remembered_access(&host);
+        let github = &self.settings().forge.github;
+        let capabilities = lattice_model::doctor::host::capabilities(&facts, github);
+        let issues = lattice_model::doctor::host::issues(&facts, github);
+        Ok(HostStanding { remote: facts.remote, capabilities, issues })
     }
 
     /// What stands between the user and the host, as far as the host says.

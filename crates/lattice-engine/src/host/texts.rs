@@ -19,6 +19,9 @@ const TEMPLATES: [&str; 6] = [
 /// Hosts refuse longer titles.
 const TITLE_CHARS: usize = 250;
 
+/// GitHub refuses bodies of more than 65,536 characters, and the list of the stack needs some of them.
+const BODY_CHARS: usize = 60_000;
+
 impl Engine {
     /// What a new pull request of this branch says.
     pub(super) fn pull_text(&self, snapshot: &Snapshot, branch: &BranchName) -> Result<PullText, EngineError> {
@@ -31,7 +34,7 @@ impl Engine {
         let title: String = title.chars().filter(|c| !c.is_control()).take(TITLE_CHARS).collect();
         let title = if title.trim().is_empty() { branch.to_string() } else { title };
         if let Some(template) = self.template(snapshot, branch)? {
-            return Ok(PullText { title, body: template });
+            return Ok(PullText { title, body: shortened(template) });
         }
         let body = match parts.as_slice() {
             [(_, body)] => body.trim().to_owned(),
@@ -41,7 +44,7 @@ impl Engine {
                 items.collect::<Vec<_>>().join("\n")
             }
         };
-        Ok(PullText { title, body })
+        Ok(PullText { title, body: shortened(body) })
     }
 
     fn template(&self, snapshot: &Snapshot, branch: &BranchName) -> Result<Option<String>, EngineError> {
@@ -52,5 +55,13 @@ impl Engine {
             }
         }
         Ok(None)
+    }
+}
+
+/// What a host takes; the commits have the rest.
+fn shortened(body: String) -> String {
+    match body.char_indices().nth(BODY_CHARS) {
+        None => body,
+        Some((at, _)) => format!("{}\n\n(shortened; the commits say more)", &body[..at]),
     }
 }

@@ -1,5 +1,8 @@
 //! Issues of the way to a host: no remote, no token, no access. Only the user can remove them.
 
+use std::collections::BTreeSet;
+
+use crate::capability::Capability;
 use crate::host::{AccessReading, AuthReading, HostFacts, RemoteReading};
 use crate::issue::{Issue, IssueKind, evidence};
 use crate::settings::GitHubSettings;
@@ -11,6 +14,17 @@ pub fn issues(facts: &HostFacts, github: &GitHubSettings) -> Vec<Issue> {
     issues.extend(auth(&facts.auth));
     issues.extend(access(&facts.access, github));
     issues
+}
+
+/// What is known to hold of the way to a host.
+pub fn capabilities(facts: &HostFacts, github: &GitHubSettings) -> BTreeSet<Capability> {
+    let removed: Vec<_> = issues(facts, github).iter().filter_map(|issue| issue.kind.removes()).collect();
+    let holds = |capability: &Capability| match (&facts.remote, &facts.access) {
+        (RemoteReading::Missing { .. } | RemoteReading::Unusable { .. }, _) => false,
+        (RemoteReading::Resolved { .. }, AccessReading::NotAsked) => *capability != Capability::RepoAuthorized,
+        (RemoteReading::Resolved { .. }, _) => true,
+    };
+    Capability::HOST.iter().copied().filter(holds).filter(|capability| !removed.contains(capability)).collect()
 }
 
 fn remote(reading: &RemoteReading) -> Option<Issue> {
@@ -63,7 +77,8 @@ fn access(reading: &AccessReading, github: &GitHubSettings) -> Option<Issue> {
         AccessReading::ReadOnly { slug } => {
             let facts = evidence([("repository", slug.to_string())]);
             let issue = Issue::new(IssueKind::PushNotAllowed, format!("your token may not push to {slug}"), facts);
-            Some(issue.action("log-in", "use a token that may", "lattice auth login --with-token"))
+            let issue = issue.action("log-in", "use a token that may", "lattice auth login --with-token");
+            Some(issue.action("use-fork", "push to a fork of yours", "lattice config set forge.remote <name>"))
         }
     }
 }

@@ -6,6 +6,9 @@ use super::state::{Item, PullPart, Repository, Said, State};
 use super::{missing, stacks};
 use crate::http::{Request, Response};
 
+/// GitHub takes no longer body.
+const BODY_CHARS: usize = 65_536;
+
 /// Items of a page, unless the client asks for another number.
 const PER_PAGE: usize = 30;
 
@@ -227,6 +230,9 @@ fn open_pull(repository: &mut Repository, sent: &Value, place: &Place<'_>) -> Re
     let exists = |item: &Item| {
         item.open && item.pull.as_ref().is_some_and(|own| own.fork.is_none() && own.head == head && own.base == base)
     };
+    if text(&sent["body"]).chars().count() > BODY_CHARS {
+        return refused(format!("body is too long (maximum is {BODY_CHARS} characters)"));
+    }
     if repository.items.values().any(exists) {
         return refused(format!("A pull request already exists for {}:{head}.", place.user));
     }

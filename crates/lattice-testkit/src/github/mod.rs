@@ -135,6 +135,11 @@ impl GitHub {
         self.state().faults.push(fault);
     }
 
+    /// From now on requests of Git are sent to another place.
+    pub fn redirect_git(&self, to: &str) {
+        self.state().git_elsewhere = Some(to.to_owned());
+    }
+
     /// Every answer takes this long.
     pub fn set_latency(&self, latency: Duration) {
         *self.shared.latency.lock().expect("no test panics with it") = latency;
@@ -233,6 +238,11 @@ impl Shared {
             std::thread::sleep(latency);
         }
         if is_git(request) {
+            let elsewhere = self.state.lock().expect("no test panics with it").git_elsewhere.clone();
+            if let Some(to) = elsewhere {
+                let place = format!("{to}{}?{}", request.path, request.query);
+                return Reply::Answer(Response::json(302, &json!({})).with("location", &place));
+            }
             return Reply::Answer(http_backend(&self.root, request));
         }
         let mut state = self.state.lock().expect("no test panics with it");

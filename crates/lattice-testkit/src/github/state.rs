@@ -74,6 +74,8 @@ pub(super) struct State {
     pub(super) granted: u64,
     pub(super) next_id: u64,
     pub(super) faults: Vec<Fault>,
+    /// Where requests of Git are sent to.
+    pub(super) git_elsewhere: Option<String>,
     /// What was sent or answered that GitHub's description does not know.
     pub(super) unlike: Vec<String>,
 }

@@ -1,16 +1,18 @@
 //! `doctor`: diagnoses, and repairs what the user chooses.
 
 use clap::Args;
-use lattice_engine::{Engine, Evidence, Outcome};
+use lattice_engine::{Engine, Evidence, HostStanding, Outcome};
+use lattice_model::host::RemoteReading;
 use lattice_model::issue::{FixEffect, Issue, RepoHealthReport, Severity};
 use lattice_model::snapshot::Snapshot;
 
 use crate::app::{App, Interaction};
 use crate::commands::change::paused_failure;
 use crate::commands::explain::{self, Explainer};
+use crate::commands::hosted::one_line;
 use crate::error::{Code, Failure};
 use crate::output::documents::{
-    DivergenceDocument, DoctorDocument, EventDocument, IssueDocument, PlanDocument, RepositoryDocument,
+    DivergenceDocument, DoctorDocument, EventDocument, HostDocument, IssueDocument, PlanDocument, RepositoryDocument,
 };
 use crate::output::{Reply, err, issues};
 use crate::prompt;
@@ -121,9 +123,13 @@ fn document(
             Some(events.iter().map(|(commit, event)| EventDocument::of(&commit.to_string(), event)).collect())
         }
     };
+    // A way to a host that cannot even be looked for is told by the commands that need one.
+    let standing = engine.host_standing().ok();
+    let of_host = standing.iter().flat_map(|standing| &standing.capabilities);
     Ok(DoctorDocument {
         issues: report.issues.iter().map(IssueDocument::of).collect(),
-        capabilities: report.capabilities.iter().map(ToString::to_string).collect(),
+        capabilities: report.capabilities.iter().chain(of_host).map(ToString::to_string).collect(),
+        host: standing.as_ref().and_then(host_document),
         fingerprint: report.fingerprint.to_string(),
         divergence: report.divergence.as_ref().map(DivergenceDocument::of),
         ledger,
@@ -131,6 +137,18 @@ fn document(
         plan: None,
         repository: RepositoryDocument::of(&snapshot.repository),
     })
+}
+
+fn host_document(standing: &HostStanding) -> Option<HostDocument> {
+    let RemoteReading::Resolved { name, slug, forge } = &standing.remote else { return None };
+    let issues = standing.issues.iter().map(IssueDocument::of).collect();
+    Some(HostDocument { remote: name.clone(), repository: slug.to_string(), forge: forge.as_str(), issues })
+}
+
+/// One line on where pull requests go.
+fn host_line(host: &HostDocument) -> String {
+    let summaries: String = host.issues.iter().map(|issue| format!("; {}", issue.summary)).collect();
+    format!("host: {} at `{}` ({}){}\n", one_line(&host.repository), one_line(&host.remote), host.forge, summaries)
 }
 
 fn told(
@@ -159,6 +177,7 @@ fn told(
     if report.issues.is_empty() {
         text.push_str("no issues\n");
     }
+    document.host.iter().for_each(|host| text.push_str(&host_line(host)));
     let reply = Reply::new(document, text);
     Ok(match blocking {
         0 => reply,

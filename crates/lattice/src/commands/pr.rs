@@ -1,7 +1,7 @@
 //! `pr`: pull requests of the repository's host.
 
 use clap::{Args, Subcommand, ValueEnum};
-use lattice_forge::{NewReview, Review, Verdict};
+use lattice_forge::{NewReview, Review, ReviewComment, Verdict};
 use lattice_model::branch::PrState;
 use lattice_model::command::submit::whole_stack;
 use lattice_model::host::Pull;
@@ -65,6 +65,9 @@ enum Action {
         /// The text; `-` reads it from stdin
         #[arg(short, long, default_value = "")]
         body: String,
+        /// Something about a line of a file; may be given several times
+        #[arg(long, value_name = "PATH:LINE:TEXT", value_parser = remark)]
+        remark: Vec<Remark>,
     },
     /// Say something
     Comment {
@@ -79,6 +82,19 @@ enum Action {
         #[command(flatten)]
         target: Target,
     },
+}
+
+/// Path, line and text of something that is said about a line.
+type Remark = (String, u64, String);
+
+fn remark(text: &str) -> Result<Remark, String> {
+    let parts = text.match_indices(':').find_map(|(at, _)| {
+        let (line, said) = text[at + 1..].split_once(':')?;
+        let line = line.parse::<u64>().ok().filter(|line| *line > 0)?;
+        Some((text[..at].to_owned(), line, said.trim().to_owned()))
+    });
+    let parts = parts.filter(|(path, _, said)| !path.is_empty() && !said.is_empty());
+    parts.ok_or_else(|| "it has the form PATH:LINE:TEXT, such as `src/main.rs:12:why?`".to_owned())
 }
 
 impl Target {
@@ -118,6 +134,15 @@ struct ReviewDocument {
     at: Option<String>,
 }
 
+/// Something that was said about a line; none if the line is gone.
+#[derive(Debug, Serialize, JsonSchema)]
+struct RemarkDocument {
+    author: String,
+    path: String,
+    line: Option<u64>,
+    body: String,
+}
+
 #[derive(Debug, Serialize, JsonSchema)]
 struct FileDocument {
     path: String,
@@ -134,6 +159,7 @@ pub(crate) struct PrsDocument {
     body: Option<String>,
     comments: Vec<CommentDocument>,
     reviews: Vec<ReviewDocument>,
+    remarks: Vec<RemarkDocument>,
     files: Vec<FileDocument>,
 }
 
@@ -157,7 +183,7 @@ pub(crate) fn run(app: &App, arguments: &Arguments) -> Result<Reply, Failure> {
             let text: String = pulls.iter().map(pull_line).collect();
             Ok(Reply::new(documents(&pulls), text))
         }
-        Some(Action::Review { target, verdict, body }) => {
+        Some(Action::Review { target, verdict, body, remark }) => {
             let connected = connect(app)?;
             let number = number(&connected, target)?;
             let verdict = match verdict {
@@ -165,7 +191,7 @@ pub(crate) fn run(app: &App, arguments: &Arguments) -> Result<Reply, Failure> {
                 Opinion::RequestChanges => Verdict::RequestChanges,
                 Opinion::Comment => Verdict::Comment,
             };
-            let new = NewReview { verdict, body: text_or_stdin(body)?, remarks: Vec::new() };
+            let new = NewReview { verdict, body: text_or_stdin(body)?, remarks: remark.clone() };
             let review = connected.wait(connected.forge()?.review(number, &new))?;
             let document = PrsDocument { reviews: vec![ReviewDocument::of(&review)], ..PrsDocument::default() };
             Ok(Reply::new(document, format!("{} #{number}\n", verdict.as_str())).story())
@@ -264,6 +290,7 @@ fn show(connected: &Connected, target: &Target) -> Result<Reply, Failure> {
     let forge = connected.forge()?;
     let comments = connected.wait(forge.comments(pull.number))?;
     let reviews = connected.wait(forge.reviews(pull.number))?;
+    let remarks = connected.wait(forge.review_comments(pull.number))?;
     let files = connected.wait(forge.files(pull.number))?;
     let mut text = format!("{}by {}\n\n{}\n", pull_line(&pull), one_line(&pull.author), printable(&pull.body));
     for file in &files {
@@ -273,11 +300,17 @@ fn show(connected: &Connected, target: &Target) -> Result<Reply, Failure> {
         text.push_str(&format!("\n{} {}:\n", one_line(&review.author), review.verdict.as_str()));
         text.push_str(&indented(&printable(&review.body), "  "));
     }
+    for remark in &remarks {
+        let line = remark.line.map_or_else(|| " (a line that is gone)".to_owned(), |line| format!(":{line}"));
+        text.push_str(&format!("\n{}{line} {}:\n", one_line(&remark.path), one_line(&remark.author)));
+        text.push_str(&indented(&printable(&remark.body), "  "));
+    }
     text.push_str(&conversation(&comments));
     let document = PrsDocument {
         body: Some(pull.body.clone()),
         comments: comments.iter().map(CommentDocument::of).collect(),
         reviews: reviews.iter().map(ReviewDocument::of).collect(),
+        remarks: remarks.iter().map(RemarkDocument::of).collect(),
         files: files.iter().map(FileDocument::of).collect(),
         ..documents(&[pull])
     };
@@ -296,6 +329,13 @@ impl ReviewDocument {
             body: review.body.clone(),
             at: review.at.clone(),
         }
+    }
+}
+
+impl RemarkDocument {
+    fn of(remark: &ReviewComment) -> Self {
+        let ReviewComment { author, path, line, body, .. } = remark.clone();
+        Self { author, path, line, body }
     }
 }
 

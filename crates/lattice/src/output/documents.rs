@@ -16,7 +16,7 @@ use super::Document;
 
 mod repair;
 
-pub(crate) use repair::{DoctorDocument, EventDocument, ExplanationDocument, IssueDocument};
+pub(crate) use repair::{DoctorDocument, EventDocument, ExplanationDocument, HostDocument, IssueDocument};
 
 /// A ref and its values; `new` is null where the ref is absent or not known yet.
 #[derive(Debug, Serialize, JsonSchema)]

@@ -3,8 +3,10 @@
 mod auth;
 mod faults;
 mod github;
+mod hostile;
 mod items;
 mod life;
+mod native;
 mod safety;
 mod sync;
 

@@ -41,7 +41,7 @@ pub(crate) struct IssueDocument {
     id: String,
     kind: &'static str,
     severity: &'static str,
-    summary: String,
+    pub(crate) summary: String,
     evidence: BTreeMap<String, Vec<String>>,
     fixes: Vec<FixDocument>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -81,6 +81,21 @@ pub(crate) struct DoctorDocument {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) plan: Option<PlanDocument>,
     pub(crate) repository: RepositoryDocument,
+    /// The way to the host of the stack, as far as it is known without asking anybody.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) host: Option<HostDocument>,
+}
+
+/// Where pull requests go, and what is missing for it.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct HostDocument {
+    pub(crate) remote: String,
+    /// Owner and name.
+    pub(crate) repository: String,
+    /// `git` or `github`.
+    pub(crate) forge: &'static str,
+    /// What a command that concerns the host would be refused for.
+    pub(crate) issues: Vec<IssueDocument>,
 }
 
 impl Document for DoctorDocument {

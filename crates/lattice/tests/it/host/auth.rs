@@ -14,7 +14,7 @@ pub(super) fn log_in_with_app(world: &World) {
     assert!(output.stdout.contains("as octocat"), "{}", output.snapshot());
 }
 
-fn token_file(world: &World) -> PathBuf {
+pub(super) fn token_file(world: &World) -> PathBuf {
     let folder = world.repo.sandbox().root().join("home/.lattice/auth");
     let host = world.github.as_ref().expect("a GitHub").web_url().replace("http://", "");
     folder.join(format!("token.{host}.json"))
@@ -22,7 +22,7 @@ fn token_file(world: &World) -> PathBuf {
 
 /// Stores tokens as a login would, with these times of expiry.
 #[track_caller]
-fn store(world: &World, access: &str, expires: &str, refresh_expires: &str) {
+pub(super) fn store(world: &World, access: &str, expires: &str, refresh_expires: &str) {
     let seconds = |at: &str| at.parse::<i64>().expect("seconds");
     let bundle = json!({
         "schema_version": 1, "kind": "app", "user": "octocat", "access_token": access,
@@ -36,10 +36,10 @@ fn store(world: &World, access: &str, expires: &str, refresh_expires: &str) {
 }
 
 /// Long before and long after the clock of every test.
-const PAST: &str = "1000000000";
-const FUTURE: &str = "4000000000";
+pub(super) const PAST: &str = "1000000000";
+pub(super) const FUTURE: &str = "4000000000";
 
-fn refreshes(world: &World) -> usize {
+pub(super) fn refreshes(world: &World) -> usize {
     let requests = world.github.as_ref().expect("a GitHub").requests();
     requests.iter().filter(|line| line.ends_with("/login/oauth/access_token")).count()
 }

@@ -201,6 +201,86 @@ fn owner_and_repository_are_resolved_from_every_form_of_address() {
 }
 
 #[test]
+fn a_stack_reaches_github_by_http_by_ssh_and_by_an_address_that_git_rewrites() {
+    let world = World::github("main <- a*");
+    let github = world.github.as_ref().expect("a GitHub");
+    let (web, root) = (github.web_url(), world.repo.sandbox().root().to_owned());
+    let script = root.join("ssh");
+    // What stands before the command is the host; the paths of the command are below one folder.
+    let served = world.remote.dir().ancestors().nth(2).expect("a folder of repositories").display().to_string();
+    let text = format!("#!/bin/sh\nshift\ncd '{served}' && exec sh -c \"$(echo \"$*\" | sed \"s,'/*,',\")\"\n");
+    std::fs::write(&script, text).expect("the sandbox can be written");
+    std::fs::set_permissions(&script, std::os::unix::fs::PermissionsExt::from_mode(0o755)).expect("a mode");
+    world.repo.git(&["config", "core.sshCommand", script.to_str().expect("text")]);
+    world.repo.git(&["config", "ssh.variant", "simple"]);
+    world.repo.git(&["config", &format!("url.{web}/.insteadOf"), "work:"]);
+    let name = web.replace("http://", "").split(':').next().expect("a name").to_owned();
+    for (at, url) in [
+        format!("{web}/acme/tools.git"),
+        format!("git@{name}:acme/tools.git"),
+        format!("ssh://git@{name}/acme/tools.git"),
+        "work:acme/tools".to_owned() + ".git",
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        world.repo.git(&["remote", "set-url", "origin", &url]);
+        let tip = world.repo.commit_file("more.txt", &format!("{at}\n"), "more");
+        world.run("submit");
+        assert_eq!(world.remote_tip("a"), Some(tip), "{url}: pushed");
+        assert_eq!(github.items("acme/tools"), 1, "{url}: the same repository");
+        assert_eq!(github.pull("acme/tools", 1)["head"]["sha"], json!(world.repo.rev("a")));
+    }
+}
+
+#[test]
+fn a_fork_is_a_remote_like_any_other_and_the_original_stays_as_it_is() {
+    let world = World::github("main <- a <- b*");
+    let github = world.github.as_ref().expect("a GitHub");
+    let fork = github.create("octocat/tools");
+    github.make_read_only("acme/tools");
+    let refused = world.lattice().args(["submit", "--stack", "--json"]).fails(1).json();
+    let fixes = refused["issues"][0]["fixes"].to_string();
+    assert!(fixes.contains("lattice config set forge.remote"), "a fork is offered: {fixes}");
+    world.repo.git(&["remote", "add", "mine", &fork]);
+    world.repo.git(&["push", "--quiet", "mine", "main"]);
+    world.run("config set forge.remote mine");
+    world.run("submit --stack");
+    assert_eq!((github.items("octocat/tools"), github.items("acme/tools")), (2, 0));
+    assert_eq!(github.pull("octocat/tools", 2)["base"]["ref"], json!("a"));
+    assert_eq!(world.remote.branch_refs().len(), 1, "nothing reached the original");
+}
+
+#[test]
+fn doctor_lists_what_is_known_of_the_host_and_asks_nobody() {
+    let world = World::github("main <- a*");
+    let github = world.github.as_ref().expect("a GitHub");
+    let report = |program: lattice_testkit::Lattice| {
+        github.forget();
+        let document = program.args(["doctor", "--json"]).ok().json();
+        assert!(github.log().is_empty(), "{:?}", github.requests());
+        let of_host = ["RemoteResolved", "AuthAvailable", "RepoAuthorized"];
+        let all = document["capabilities"].as_array().expect("a list").clone();
+        let holds: Vec<_> = of_host.into_iter().filter(|name| all.contains(&json!(name))).collect();
+        (holds.join(" "), document["host"].clone())
+    };
+    let (holds, host) = report(crate::lattice(&world.repo));
+    assert_eq!(holds, "RemoteResolved", "without a token: {host:#}");
+    assert_eq!([&host["repository"], &host["forge"]], [&json!("acme/tools"), &json!("github")]);
+    assert_eq!(host["issues"][0]["summary"], json!("Not authenticated. Run `lattice auth login`."));
+    assert_eq!(report(world.lattice()).0, "RemoteResolved AuthAvailable", "with one that nobody was asked about");
+    world.run("submit");
+    let (holds, host) = report(world.lattice());
+    assert_eq!(holds, "RemoteResolved AuthAvailable RepoAuthorized", "{host:#}");
+    assert_eq!(host["issues"], json!([]));
+    world.repo.git(&["remote", "set-url", "origin", world.remote.dir().to_str().expect("text")]);
+    let (holds, host) = report(crate::lattice(&world.repo));
+    assert_eq!((holds.as_str(), &host["forge"]), ("RemoteResolved AuthAvailable RepoAuthorized", &json!("git")));
+    world.repo.git(&["remote", "remove", "origin"]);
+    assert_eq!(report(crate::lattice(&world.repo)), (String::new(), Value::Null), "and it is no issue of the stack");
+}
+
+#[test]
 fn a_pull_request_from_a_fork_with_the_name_of_a_local_branch_overwrites_nothing() {
     let world = World::github("main <- a*");
     let github = world.github.as_ref().expect("a GitHub");

@@ -93,6 +93,26 @@ fn links_that_are_missing_or_stale_block_nothing() {
 }
 
 #[test]
+fn remarks_on_lines_are_made_and_shown_on_every_kind_of_host() {
+    for world in [World::path("main <- a*"), World::github("main <- a*")] {
+        world.run("submit");
+        let review = world.lattice().args(["pr", "review", "--verdict", "request-changes", "--body", "see below"]);
+        review.args(["--remark", "a.txt:1:why: so?", "--remark", "x:y.txt:22:\u{1b}[2Jodd"]).ok();
+        let shown = world.run("pr show");
+        let remarks: Vec<_> = shown["remarks"].as_array().expect("a list").iter().collect();
+        assert_eq!(remarks.len(), 2, "{shown:#}");
+        assert_eq!([&remarks[0]["path"], &remarks[0]["line"]], [&json!("a.txt"), &json!(1)]);
+        assert_eq!(remarks[0]["body"], json!("why: so?"));
+        assert_eq!([&remarks[1]["path"], &remarks[1]["line"]], [&json!("x:y.txt"), &json!(22)]);
+        let text = world.lattice().args(["pr", "show"]).ok().stdout;
+        assert!(text.contains("a.txt:1 ") && text.contains("  why: so?"), "{text}");
+        assert!(!text.contains('\u{1b}'), "nothing that a terminal obeys");
+        let wrong = world.lattice().args(["pr", "review", "--remark", "a.txt:first:no"]).run();
+        assert_eq!(wrong.code, Some(2), "{}", wrong.snapshot());
+    }
+}
+
+#[test]
 fn a_dry_run_says_what_it_would_ask_for_and_asks_for_nothing() {
     let world = World::path("main <- a*");
     world.run("submit");
