@@ -225,7 +225,7 @@ fn a_stack_reaches_github_by_http_by_ssh_and_by_an_address_that_git_rewrites() {
     .enumerate()
     {
         world.repo.git(&["remote", "set-url", "origin", &url]);
-        let tip = world.repo.commit_file("more.txt", &format!("{at}\n"), "more");
+        let tip = world.repo.commit_file("more.txt", format!("{at}\n"), "more");
         world.run("submit");
         assert_eq!(world.remote_tip("a"), Some(tip), "{url}: pushed");
         assert_eq!(github.items("acme/tools"), 1, "{url}: the same repository");
