@@ -144,7 +144,7 @@ impl Said {
         let user = if self.author.is_empty() { Value::Null } else { json!({ "login": self.author }) };
         let mut value = json!({ "id": self.id, "user": user, "body": self.body });
         value[time] = json!(self.at);
-        for (key, more) in self.more.as_object().into_iter().flatten() {
+        for (key, more) in self.more.as_object().into_iter().flatten().filter(|(_, more)| !more.is_null()) {
             value[key] = more.clone();
         }
         value
