@@ -63,7 +63,8 @@ def change(dice):
     elif kind == 4:
         gone(one)
     elif kind == 5:
-        gone(os.path.dirname(one))
+        # All of a workspace would be the mailbox too.
+        gone(one if os.path.dirname(one).rstrip("/") in TOPS else os.path.dirname(one))
     elif kind == 6:
         gone(one); os.symlink(other, one)
     elif kind == 7:
@@ -78,7 +79,8 @@ def change(dice):
     elif kind == 13:
         os.rename(os.path.dirname(one), os.path.join(dice.choice(TOPS), f"new/d{dice.randrange(4)}"))
     elif kind == 14:
-        os.chmod(one, dice.choice([0o644, 0o4755, 0o700, 0o2770, 0o600]), follow_symlinks=True)
+        # A folder that cannot be entered cannot be looked at either.
+        os.chmod(one, dice.choice([0o755, 0o700, 0o2770] if os.path.isdir(one) else [0o644, 0o4755, 0o600, 0o2440]))
     elif kind == 15:
         os.setxattr(one, f"user.n{dice.randrange(3)}", text[:200], follow_symlinks=False)
     elif kind == 16:

@@ -79,7 +79,7 @@ impl World {
         let words =
             ["python3", "/workspace/.lattice/agent.py", &self.dice.roll(u64::MAX).to_string(), &rounds.to_string()];
         let spec = self.place.agent(self.base, words.map(str::to_owned).into()).expect("a sandbox");
-        let Started { mut sandbox, mut reports, stdout, .. } =
+        let Started { mut sandbox, mut reports, stdout, mut stderr, .. } =
             Sandbox::start(&self.place.program, &spec).expect("it starts");
         let mut lines = BufReader::new(stdout).lines();
         let began = lines.next()?.expect("a line");
@@ -89,7 +89,12 @@ impl World {
         }
         let mut previous = None;
         for round in 0..rounds {
-            let look = lines.next().expect("the agent goes on").expect("a line");
+            let Some(look) = lines.next() else {
+                let mut said = String::new();
+                std::io::Read::read_to_string(&mut stderr, &mut said).expect("its last words");
+                panic!("the agent ended: {said}");
+            };
+            let look = look.expect("a line");
             let id = format!("chk_{number}r{round}");
             sandbox.order(&Order::Checkpoint { id: id.clone(), previous: previous.clone() }).expect("it listens");
             if self.dice.roll(6) == 0 {
