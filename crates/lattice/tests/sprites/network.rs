@@ -1,11 +1,15 @@
 //! What an agent can reach: nothing, unless a host is named; then that host, through the proxy, and no other.
 
-use std::io::{Read as _, Write as _};
+use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 
 use lattice_testkit::TestRepo;
 use serde_json::json;
+use tokio_rustls::rustls::crypto::ring;
+use tokio_rustls::rustls::pki_types::pem::PemObject as _;
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use tokio_rustls::rustls::{ServerConfig, ServerConnection, StreamOwned};
 
 use crate::{lattice, log, look, rules};
 
@@ -15,16 +19,39 @@ struct Scripted {
     heard: Arc<Mutex<Vec<String>>>,
 }
 
+/// A server that shows the certificate for `localhost` of an authority that only tests know.
+fn certified() -> Arc<ServerConfig> {
+    let chain = CertificateDer::pem_slice_iter(include_bytes!("tls/server.pem")).collect::<Result<_, _>>();
+    let key = PrivateKeyDer::from_pem_slice(include_bytes!("tls/server.key")).expect("a key");
+    let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()));
+    let config = config.with_safe_default_protocol_versions().expect("versions").with_no_client_auth();
+    Arc::new(config.with_single_cert(chain.expect("a certificate"), key).expect("they belong together"))
+}
+
 impl Scripted {
     fn new() -> Self {
+        Self::start(|stream, requests| answer(stream, requests))
+    }
+
+    /// The same behind TLS.
+    fn encrypted() -> Self {
+        let config = certified();
+        Self::start(move |stream, requests| {
+            let connection = ServerConnection::new(config.clone()).expect("a connection");
+            answer(StreamOwned::new(connection, stream), requests);
+        })
+    }
+
+    fn start(serve: impl Fn(TcpStream, &Mutex<Vec<String>>) + Send + Sync + 'static) -> Self {
+        let serve = Arc::new(serve);
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let port = listener.local_addr().expect("an address").port();
         let heard = Arc::new(Mutex::new(Vec::new()));
         let requests = heard.clone();
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
-                let requests = requests.clone();
-                std::thread::spawn(move || answer(stream, &requests));
+                let (requests, serve) = (requests.clone(), serve.clone());
+                std::thread::spawn(move || serve(stream, &requests));
             }
         });
         Self { port, heard }
@@ -36,7 +63,7 @@ impl Scripted {
 }
 
 /// Reads one request to the end of its head and of the body that it announces.
-fn answer(mut stream: TcpStream, requests: &Mutex<Vec<String>>) {
+fn answer(mut stream: impl Read + Write, requests: &Mutex<Vec<String>>) {
     let (mut said, mut piece) = (Vec::new(), [0; 4096]);
     loop {
         let text = String::from_utf8_lossy(&said).to_ascii_lowercase();
@@ -170,6 +197,33 @@ fn a_key_reaches_the_server_and_is_nowhere_in_the_sandbox() {
     assert_eq!(rules(&repo, "keyed"), [""; 0]);
     let planted = run(&repo, "control", &[], &format!("echo {key} > /tmp/planted; {search}"));
     assert!(planted.contains("LEAKED"), "the search finds what is there: {planted}");
+}
+
+#[test]
+fn a_key_goes_through_tls_to_a_server_that_the_system_trusts_and_to_no_other() {
+    let repo = TestRepo::draw("main*");
+    let server = Scripted::encrypted();
+    let config = format!(
+        "[agents.model]\ncommand = [\"bash\", \"-c\", \"curl -sS --fail {{base_url}}/v1/models; true\"]\n\
+         key = {{ env = \"REAL_KEY\", url = \"https://localhost:{}/api\", header = \"Authorization: Bearer {{key}}\" }}\n",
+        server.port
+    );
+    let path = repo.dir().join(".git/lattice/config.toml");
+    let old = std::fs::read_to_string(&path).unwrap_or_default();
+    std::fs::write(&path, format!("{old}\n{config}")).expect("a configuration");
+    let run = |name: &str, authority: &std::path::Path| {
+        let run = lattice(&repo).args(["run", "x", "--name", name, "--agent", "model"]).env("REAL_KEY", "q7-real-9x");
+        let out = run.env("SSL_CERT_FILE", authority).run();
+        assert_eq!(out.code, Some(0), "{}\n{}", out.snapshot(), log(&repo, name));
+        log(&repo, name)
+    };
+    let empty = repo.dir().join("../empty.pem");
+    std::fs::write(&empty, "").expect("a file");
+    let said = run("unknown", &empty);
+    assert!(!said.contains("served") && server.heard().is_empty(), "an unknown server gets no key: {said}");
+    let authority = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/sprites/tls/authority.pem");
+    assert_eq!(run("known", &authority), "served GET /api/v1/models HTTP/1.1\n");
+    assert!(server.heard().contains("Authorization: Bearer q7-real-9x\r\n"), "{}", server.heard());
 }
 
 #[test]
