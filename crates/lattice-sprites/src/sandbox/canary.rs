@@ -19,8 +19,11 @@ struct Canary {
 const CANARIES: [Canary; 10] = [
     Canary { name: "reach the network", attempt: reach_network },
     Canary { name: "open a socket of the hypervisor", attempt: open_vsock },
-    Canary { name: "read a file of the host", attempt: |spec| open(&spec.probe.secret) },
-    Canary { name: "read the host's repository, where a push would go", attempt: |spec| open(&spec.probe.repository) },
+    Canary { name: "read a file of the host", attempt: |spec| open_of_host(&spec.probe.secret) },
+    Canary {
+        name: "read the host's repository, where a push would go",
+        attempt: |spec| open_of_host(&spec.probe.repository),
+    },
     Canary { name: "leave the root", attempt: |_| open(Path::new("/proc/1/root/etc/passwd")) },
     Canary { name: "mount", attempt: |_| sys::attempt_mount("/tmp") },
     Canary { name: "make a user namespace", attempt: nest },
@@ -34,14 +37,13 @@ pub(super) fn sing(spec: &Spec) -> Result<(), Refusal> {
     if spec.omit.contains(&Layer::Canaries) {
         return Ok(());
     }
-    match CANARIES.iter().find(|canary| (canary.attempt)(spec).is_ok()) {
-        None => Ok(()),
-        Some(canary) => Err(Refusal {
-            stage: Stage::Canary,
-            detail: format!("the sandbox is not tight: something in it could {}", canary.name),
-            errno: 0,
-        }),
+    let lives = CANARIES.iter().filter(|canary| (canary.attempt)(spec).is_ok());
+    let could: Vec<_> = lives.map(|canary| canary.name).collect();
+    if could.is_empty() {
+        return Ok(());
     }
+    let detail = format!("the sandbox is not tight: something in it could {}", could.join("; "));
+    Err(Refusal { stage: Stage::Canary, detail, errno: 0 })
 }
 
 /// A service of the host, and an address that is reserved for documents: no host has it, and without a route the
@@ -61,6 +63,11 @@ fn reach_network(spec: &Spec) -> io::Result<()> {
 fn open_vsock(_: &Spec) -> io::Result<()> {
     let call = [libc::AF_VSOCK.into(), libc::SOCK_STREAM.into(), 0];
     sys::attempt(libc::SYS_socket, call).map(drop)
+}
+
+/// At its own place, and where a test that leaves the root out shows the host.
+fn open_of_host(path: &Path) -> io::Result<()> {
+    open(path).or_else(|_| open(&Path::new("/host").join(path.strip_prefix("/").unwrap_or(path))))
 }
 
 fn open(path: &Path) -> io::Result<()> {

@@ -54,8 +54,9 @@ pub(super) fn confine(spec: &Spec, renaming: Renaming) -> Result<Option<OwnedFd>
 fn filter_calls(renaming: Renaming) -> io::Result<Option<OwnedFd>> {
     if renaming == Renaming::Asked {
         match sys::install_asking_filter(&filter::filter(Renaming::Asked)) {
-            // A kernel before 5.19 cannot wait as it must; the file system then says what it cannot rename.
-            Err(error) if error.raw_os_error() == Some(libc::EINVAL) => {}
+            // A kernel before 5.19 cannot wait as it must, and only one filter may ask, which that of a container may be. The
+            // file system then says what it cannot rename.
+            Err(error) if matches!(error.raw_os_error(), Some(libc::EINVAL | libc::EBUSY)) => {}
             listener => return listener.map(Some),
         }
     }

@@ -124,12 +124,19 @@ fn no_attack_gets_through_and_each_does_without_the_layer_that_stops_it() {
 #[test]
 fn a_sandbox_that_lacks_a_layer_is_refused_by_its_canaries() {
     let repo = TestRepo::draw("main*");
-    for (layer, what) in [
+    for (at, (layer, what)) in [
         ("network", "reach the network"),
         ("seccomp", "open a socket of the hypervisor"),
+        ("root,landlock", "read a file of the host; read the host's repository, where a push would go"),
+        ("privileges,landlock,seccomp", "mount"),
+        ("seccomp,nested-namespaces", "make a user namespace"),
+        ("ids", "become root"),
         ("read-only-mail", "write to what was delivered"),
-    ] {
-        let name = format!("no-{layer}");
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let name = format!("no-{at}");
         let run = lattice(&repo).args(["run", "x", "--name", &name, "--", "true"]).env("LATTICE_SANDBOX_OMIT", layer);
         let out = run.fails(1);
         assert!(out.stderr.contains(what), "without {layer}: {}", out.snapshot());

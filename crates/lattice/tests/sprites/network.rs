@@ -30,7 +30,7 @@ fn certified() -> Arc<ServerConfig> {
 
 impl Scripted {
     fn new() -> Self {
-        Self::start(|stream, requests| answer(stream, requests))
+        Self::start(answer)
     }
 
     /// The same behind TLS.
