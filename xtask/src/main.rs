@@ -19,7 +19,7 @@ usage: cargo xtask <task>
   bench large            a diff of 300 MB, a line of 200 MB, write docs/benchmarks-large.md
   eval make|recall ...   requests with known answers: make them, and see how many a pack holds
   agents                 real agents from npm in the sandbox, with a scripted model; needs node and npm
-  fuzz SECONDS           run each fuzz target so long; needs a nightly compiler and cargo-fuzz
+  fuzz SECONDS           run each fuzz target so long
   fuzz stack [N [SEED]]  random commands and plain git against an oracle; 100,000 steps unless told
   kill [POINTS [SEED]]   kill commands at system calls; every call of every command unless told
   crowd [ROUNDS]         32 processes at once

@@ -5,10 +5,15 @@ use std::path::Path;
 use crate::Failure;
 use crate::process::Call;
 
-/// System programs that tests use to make file systems and keys of their own and to watch the program, with the Debian
-/// package of each.
-const SYSTEM_PROGRAMS: [(&str, &str); 4] =
-    [("mkfs.ext4", "e2fsprogs"), ("losetup", "mount"), ("strace", "strace"), ("ssh-keygen", "openssh-client")];
+/// System programs that tests use to make file systems and keys of their own and to watch the program, and the compiler
+/// of the fuzzer, with the Debian package of each.
+const SYSTEM_PROGRAMS: [(&str, &str); 5] = [
+    ("mkfs.ext4", "e2fsprogs"),
+    ("losetup", "mount"),
+    ("strace", "strace"),
+    ("ssh-keygen", "openssh-client"),
+    ("c++", "g++"),
+];
 
 /// Folders of system programs; those for administration are not in every user's `PATH`.
 const PROGRAM_FOLDERS: [&str; 6] = ["/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"];
