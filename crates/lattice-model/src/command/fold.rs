@@ -99,7 +99,6 @@ impl Fold {
             rewriting.bring(above)?;
         }
         let plan = rewriting.finish(plan);
-        refuse_kept(&plan, graph.children(branch))?;
         Ok(plan.then(Step::Switch { to: HeadValue::Branch(parent.clone()) }).verified())
     }
 
@@ -138,14 +137,6 @@ impl Fold {
         for above in beside.iter().flat_map(|child| std::iter::once(child.clone()).chain(graph.upstack(child))) {
             rewriting.bring(&above)?;
         }
-        let plan = rewriting.finish(plan);
-        refuse_kept(&plan, beside.iter())?;
-        Ok(plan.verified())
+        Ok(rewriting.finish(plan).verified())
     }
-}
-
-/// What stands on the branch that goes has to be able to move.
-fn refuse_kept<'a>(plan: &Plan, mut children: impl Iterator<Item = &'a BranchName>) -> Result<(), Refusal> {
-    let kept = children.find_map(|child| plan.kept.iter().find(|kept| kept.branch == *child));
-    kept.map_or(Ok(()), |kept| Err(scope::kept_in_the_way(kept)))
 }

@@ -10,6 +10,8 @@ use crate::name::BranchName;
 use crate::plan::{Expected, FreezeDraft, Kept, MetadataDraft, Place, Plan, Step};
 use crate::snapshot::Snapshot;
 
+use super::scope;
+
 /// Why a branch is kept that its user froze.
 pub(super) const FROZEN: &str = "frozen";
 
@@ -69,16 +71,14 @@ impl<'a> Rewriting<'a> {
         if current {
             return Ok(());
         }
-        if metadata.freeze.is_frozen() {
-            self.kept.push(Kept { branch: branch.clone(), reason: FROZEN.to_owned() });
-            return Ok(());
-        }
-        if let Some(reason) = snapshot.held.get(branch) {
+        let held = snapshot.held.get(branch).cloned();
+        if let Some(reason) = metadata.freeze.is_frozen().then(|| FROZEN.to_owned()).or(held) {
+            let kept = Kept { branch: branch.clone(), reason };
+            // On its old parent it may wait for a restack. Another parent is what the command is about.
             if self.parents.contains_key(branch) {
-                return Err(Refusal::new("worktree-in-the-way", format!("`{branch}` cannot move: {reason}"))
-                    .hint("commit or put aside what is there, then try again"));
+                return Err(scope::kept_in_the_way(&kept));
             }
-            self.kept.push(Kept { branch: branch.clone(), reason: reason.clone() });
+            self.kept.push(kept);
             return Ok(());
         }
         let tip = snapshot.tip(branch).expect("bug: tracked branches exist");

@@ -142,13 +142,14 @@ fn something_to_commit_needs_a_message_without_a_terminal() {
 
 #[test]
 fn insert_puts_the_branch_between_the_current_one_and_all_of_its_children() {
-    let repo = TestRepo::draw("main <- a* <- b <- c; a <- d(2); a <- f!; main <- other");
+    let repo = TestRepo::draw("main <- a* <- b <- c <- f!; a <- d(2); main <- other");
     let (f, other) = (repo.rev("f"), repo.rev("other"));
     repo.write("between.txt", "between\n");
     let document = lattice(&repo).args(["create", "mid", "-a", "--insert", "-m", "between"]).json();
     assert_eq!(document["ok"], json!(true), "{document:#}");
     assert_eq!(document["current"], json!("mid"));
-    assert_eq!(document["kept"], json!([{ "branch": "f", "reason": "frozen" }]), "a frozen child is not rewritten");
+    let kept = json!([{ "branch": "f", "reason": "frozen" }]);
+    assert_eq!(document["kept"], kept, "what is frozen is not rewritten, and says that it waits");
     assert_eq!(repo.rev("mid^"), repo.rev("a"));
     assert_eq!([repo.rev("b^"), repo.rev("d~2")], [repo.rev("mid"), repo.rev("mid")], "both children stand on it");
     assert_eq!(repo.rev("c^"), repo.rev("b"), "and what is above them came along");
@@ -156,8 +157,21 @@ fn insert_puts_the_branch_between_the_current_one_and_all_of_its_children() {
     for child in ["b", "d"] {
         assert_eq!(repo.metadata(child)["parent"], json!({ "kind": "branch", "name": "mid" }));
     }
-    assert_eq!(repo.metadata("f")["parent"]["name"], json!("a"), "the frozen child stays where it was");
     assert_eq!(lattice(&repo).arg("verify").json()["holds"], json!(true));
+}
+
+#[test]
+fn nothing_is_inserted_below_a_frozen_child() {
+    let repo = TestRepo::draw("main <- a* <- b; a <- f!");
+    repo.write("between.txt", "between\n");
+    let before = repo.state();
+    let document = lattice(&repo).args(["--json", "create", "mid", "-a", "--insert", "-m", "between"]).fails(1).json();
+    assert_eq!(document["error"]["code"], json!("frozen"), "{document:#}");
+    assert!(document.to_string().contains("lattice unfreeze f"), "it says what to do: {document:#}");
+    assert_same(&before, &repo.state());
+    lattice(&repo).args(["unfreeze", "f"]).ok();
+    lattice(&repo).args(["create", "mid", "-a", "--insert", "-m", "between"]).ok();
+    assert_eq!(repo.metadata("f")["parent"]["name"], json!("mid"));
 }
 
 #[test]
