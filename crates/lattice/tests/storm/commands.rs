@@ -424,19 +424,26 @@ impl Storm {
         let world = self.world.clone();
         let free: Vec<_> = world.branches();
         let free: Vec<_> = free.into_iter().filter(|b| world.places.iter().all(|p| p.branch() != Some(b))).collect();
-        let Some(branch) = pick(&free, action.a) else { return Ok(()) };
         let inner = Action {
             kind: [Kind::Restack, Kind::Move, Kind::Reorder, Kind::Delete][usize::from(action.b) % 4],
             ..*action
         };
-        let Some((args, _)) = self.request(&inner, place) else { return Ok(()) };
+        let Some((args, expected)) = self.request(&inner, place) else { return Ok(()) };
+        // A race is worth most where both sides want the same branch.
+        let moves = |branch: &str| expected.branches.get(branch).is_none_or(|b| matches!(b.state, State::Brought(_)));
+        let wanted: Vec<_> = free.iter().copied().filter(|branch| moves(branch)).collect();
+        let Some(branch) = pick(if wanted.is_empty() { &free } else { &wanted }, action.a) else { return Ok(()) };
         let subject = format!("raced {}", self.step);
         let mut wrapper = GitWrapper::new(&self.repo);
         let text = format!(
             "new=$(\"$REAL_GIT\" commit-tree -p refs/heads/{branch} -m '{subject}' 'refs/heads/{branch}^{{tree}}' 2>/dev/null) \
              && \"$REAL_GIT\" update-ref refs/heads/{branch} $new refs/heads/{branch} || true"
         );
-        wrapper.on("", 1 + u32::from(action.place) % 14, GitAction::Run(text));
+        match action.place % 2 {
+            // After the last look at the values, just before they change.
+            0 => wrapper.on("update-ref --no-deref -m", 1, GitAction::Run(text)),
+            _ => wrapper.on("", 1 + u32::from(action.place / 2) % 14, GitAction::Run(text)),
+        };
         let output = self.run(place, &args, Some(&wrapper));
         self.world = self.reader.read();
         let told = format!("`{}` while {branch} moves\n{}", args.join(" "), output.snapshot());

@@ -6,7 +6,8 @@ use crate::fuzz::{Codes, LENGTH, run};
 use crate::kill::find;
 
 /// Found by the fuzzer, beginning with the list of this seed.
-const BY_FUZZER: [(&str, u64); 7] = [
+const BY_FUZZER: [(&str, u64); 8] = [
+    ("expected-values-ignored", 1),
     ("one-level", 1),
     ("undo-of-metadata-only", 7),
     ("files-stay", 1),

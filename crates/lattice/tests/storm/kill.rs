@@ -29,6 +29,7 @@ const CASES: &[Case] = &[
     ("reorder", "main <- a <- b(2)* <- c", nothing, &["reorder", "--order", "c,a,b"]),
     ("split by commit", "main <- a <- b(3)* <- c", nothing, &["split", "--by-commit"]),
     ("split by file", "main <- a* <- b", two_files, &["split", "--by-file", "second.txt"]),
+    ("split by hunk", "main <- a* <- b", two_files, &["split", "--by-hunk", "2"]),
     ("squash", "main <- a(3)* <- b", nothing, &["squash"]),
     ("fold", "main <- a <- b* <- c; a <- d", nothing, &["fold"]),
     ("fold --keep", "main <- a <- b* <- c; a <- d", nothing, &["fold", "--keep"]),
