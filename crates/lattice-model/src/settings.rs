@@ -1,6 +1,7 @@
 //! Options of a repository and of a user, with their defaults.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use toml_edit::{DocumentMut, Item, Table, Value};
 
@@ -19,6 +20,8 @@ pub use sprites::{CredentialSource, Policy, SpriteLimits, SpriteSettings};
 pub struct Settings {
     pub trunk: Option<BranchName>,
     pub lock_timeout_ms: u64,
+    /// How long a hook may take before it is stopped; 0 is forever.
+    pub hook_timeout_ms: u64,
     /// How `create` makes a name from a message; `{slug}` stands for the message, `{date}` for the day.
     pub branch_template: String,
     pub keep_operations: u64,
@@ -84,6 +87,7 @@ impl Default for Settings {
         Self {
             trunk: None,
             lock_timeout_ms: 30_000,
+            hook_timeout_ms: 600_000,
             branch_template: "{slug}".to_owned(),
             keep_operations: 500,
             keep_days: 90,
@@ -117,6 +121,7 @@ pub struct KnownOption {
 pub const OPTIONS: &[KnownOption] = &[
     KnownOption { key: "trunk.branch", kind: OptionKind::Branch, help: "the branch that stacks stand on" },
     KnownOption { key: "lock.timeout_ms", kind: OptionKind::Integer, help: "how long a writer waits for another" },
+    KnownOption { key: "hooks.timeout_ms", kind: OptionKind::Integer, help: "how long a hook may take; 0 is forever" },
     KnownOption { key: "branch.template", kind: OptionKind::Text, help: "name of a branch made from a message" },
     KnownOption { key: "undo.keep_operations", kind: OptionKind::Integer, help: "operations that stay undoable" },
     KnownOption { key: "undo.keep_days", kind: OptionKind::Integer, help: "days for which they stay undoable" },
@@ -156,6 +161,10 @@ pub fn known_option(key: &str) -> Option<&'static KnownOption> {
 }
 
 impl Settings {
+    pub fn hook_timeout(&self) -> Option<Duration> {
+        (self.hook_timeout_ms > 0).then(|| Duration::from_millis(self.hook_timeout_ms))
+    }
+
     /// The text of a configuration file with its trunk replaced, everything else as it was.
     ///
     /// Text that is no TOML has nothing that could be kept; callers keep such a file beside the new one.

@@ -260,6 +260,8 @@ impl From<GitError> for Failure {
             GitError::Hook { .. } => {
                 Self::new("hook-refused", error.to_string()).hint("nothing was changed; --no-verify skips hooks")
             }
+            GitError::HookHangs { .. } => Self::new("hook-hangs", error.to_string())
+                .hint("nothing was changed; hooks.timeout_ms says how long to wait, --no-verify skips hooks"),
             GitError::Killed { .. } => Self::new("git-killed", error.to_string()),
             GitError::Start { source, .. }
             | GitError::Pipe { source, .. }

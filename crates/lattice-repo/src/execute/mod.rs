@@ -131,7 +131,7 @@ impl Repo {
 
 impl<'a> Executor<'a> {
     fn new(repo: &'a Repo, journal: Journal, settings: Settings, now: Timestamp) -> Self {
-        let git = repo.git.with_hooks(journal.plan.hooks).inside(&journal.op_id);
+        let git = repo.git.with_hooks(journal.plan.hooks).inside(&journal.op_id, &settings);
         let picker = Picker::new(&repo.paths.common_dir);
         let made_by_git = journal.paused;
         Self {

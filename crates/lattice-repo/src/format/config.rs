@@ -79,6 +79,7 @@ fn apply(key: &str, item: &Item, settings: &mut Settings, unknown: &mut Vec<Stri
     match key {
         "trunk.branch" => settings.trunk = Some(BranchName::new(text()?).map_err(|error| error.to_string())?),
         "lock.timeout_ms" => settings.lock_timeout_ms = number()?,
+        "hooks.timeout_ms" => settings.hook_timeout_ms = number()?,
         "branch.template" => settings.branch_template = text()?,
         "undo.keep_operations" => settings.keep_operations = number()?,
         "undo.keep_days" => settings.keep_days = number()?,

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// A failure of git.
 #[derive(Debug, thiserror::Error)]
@@ -23,7 +24,9 @@ pub enum GitError {
     #[error("{0} belongs to another user, and Git does not trust it")]
     NotTrusted(PathBuf),
     #[error("the hook {hook} refused")]
-    Hook { hook: &'static str, stderr: String },
+    Hook { hook: &'static str },
+    #[error("the hook {hook} did not end within {limit:?} and was stopped")]
+    HookHangs { hook: &'static str, limit: Duration },
     #[error("{path} could not be read")]
     Read { path: PathBuf, source: io::Error },
     #[error("{path} could not be written")]
@@ -43,7 +46,7 @@ impl GitError {
     /// What git itself wrote, for people.
     pub fn stderr(&self) -> Option<&str> {
         match self {
-            Self::Failed { stderr, .. } | Self::Hook { stderr, .. } => Some(stderr.trim()),
+            Self::Failed { stderr, .. } => Some(stderr.trim()),
             Self::NotInstalled(_)
             | Self::Start { .. }
             | Self::Killed { .. }
@@ -51,6 +54,8 @@ impl GitError {
             | Self::Unexpected { .. }
             | Self::NotARepository(_)
             | Self::NotTrusted(_)
+            | Self::Hook { .. }
+            | Self::HookHangs { .. }
             | Self::Read { .. }
             | Self::Write { .. } => None,
         }

@@ -5,11 +5,16 @@ use std::io::{Read, Write};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
+use std::time::Duration;
 
+use lattice_model::id::OpId;
 use lattice_model::plan::Hooks;
+use lattice_model::settings::Settings;
 
 use super::error::GitError;
+use super::remains;
 
 /// Which git to run, and the environment that the program was started in.
 #[derive(Debug, Clone)]
@@ -28,6 +33,8 @@ pub(crate) struct Git {
     environment: Vec<(OsString, OsString)>,
     place: Place,
     hooks: Hooks,
+    /// How long a hook may take; as long as it likes if absent.
+    patience: Option<Duration>,
 }
 
 #[derive(Debug, Clone)]
@@ -76,7 +83,7 @@ impl GitProgram {
 
     fn at(&self, place: Place) -> Git {
         let environment = self.environment.iter().filter(|(name, _)| keeps(name)).cloned().collect();
-        Git { program: self.program.clone(), environment, place, hooks: Hooks::Run }
+        Git { program: self.program.clone(), environment, place, hooks: Hooks::Run, patience: None }
     }
 }
 
@@ -94,9 +101,10 @@ impl Git {
         Self { hooks, ..self.clone() }
     }
 
-    /// The same repository, with hooks told which operation they run in.
-    pub(crate) fn inside(&self, op: &lattice_model::id::OpId) -> Self {
+    /// The same repository, with hooks told which operation they run in and stopped if they do not end in time.
+    pub(crate) fn inside(&self, op: &OpId, settings: &Settings) -> Self {
         let mut git = self.clone();
+        git.patience = settings.hook_timeout();
         git.environment.push((INSIDE_OPERATION.into(), op.as_str().into()));
         git
     }
@@ -110,7 +118,7 @@ impl Git {
     }
 
     /// Where new objects go.
-    pub(super) fn objects_dir(&self, common_dir: &Path) -> PathBuf {
+    pub(crate) fn objects_dir(&self, common_dir: &Path) -> PathBuf {
         self.variable(OBJECT_DIRECTORY).map_or_else(|| common_dir.join("objects"), PathBuf::from)
     }
 
@@ -272,12 +280,28 @@ impl Call<'_> {
         Ok(text.trim_end_matches('\n').to_owned())
     }
 
-    /// Runs with its complaints going where those of this program go.
-    pub(crate) fn showing_stderr(self) -> Result<Finished, GitError> {
+    /// Runs as `hook`, with its complaints going where those of this program go. Any exit code but 0 is a refusal; a
+    /// hook that does not end in time is stopped, with all that it started.
+    pub(super) fn as_hook(self, hook: &'static str) -> Result<(), GitError> {
         let mut command = self.prepare();
-        let output = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::inherit()).output();
-        let output = output.map_err(|source| self.start_error(source))?;
-        Ok(Finished { code: self.exit_code(output.status)?, stdout: output.stdout, stderr: String::new() })
+        let child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::inherit()).spawn();
+        let mut child = child.map_err(|source| self.start_error(source))?;
+        let (sender, ended) = mpsc::channel();
+        // Nobody listens any more if it hung.
+        thread::spawn(move || sender.send(child.wait()));
+        let status = match self.git.patience {
+            None => ended.recv().ok(),
+            Some(limit) => match ended.recv_timeout(limit) {
+                Err(RecvTimeoutError::Timeout) => {
+                    remains::stop(self.git.variable(INSIDE_OPERATION).unwrap_or_default());
+                    return Err(GitError::HookHangs { hook, limit });
+                }
+                status => status.ok(),
+            },
+        };
+        let status = status.expect("bug: a thread that waits for a process answers");
+        let status = status.map_err(|source| GitError::Pipe { command: self.command.to_owned(), source })?;
+        if self.exit_code(status)? == 0 { Ok(()) } else { Err(GitError::Hook { hook }) }
     }
 
     /// Runs on the user's terminal.

@@ -1,6 +1,8 @@
 //! What processes of git leave behind when the program that started them is killed, or when they are.
 
+use std::ffi::OsStr;
 use std::fs;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
@@ -8,6 +10,8 @@ use std::time::Duration;
 use lattice_model::id::OpId;
 use lattice_model::name::RefName;
 use lattice_model::snapshot::Repository;
+
+use rustix::process::{Pid, Signal, kill_process};
 
 use super::process::INSIDE_OPERATION;
 
@@ -20,21 +24,33 @@ const PAUSE: Duration = Duration::from_millis(20);
 
 /// A living process of the operation that may change something.
 pub(crate) fn writer_of(op: &OpId) -> Option<u32> {
-    let wanted = format!("{INSIDE_OPERATION}={op}");
-    let me = std::process::id();
-    for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
-        let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse::<u32>().ok()) else { continue };
-        // Processes of other users cannot be looked at, and are not ours.
-        let Ok(environment) = fs::read(entry.path().join("environ")) else { continue };
-        if pid == me || !environment.split(|byte| *byte == 0).any(|variable| variable == wanted.as_bytes()) {
-            continue;
-        }
-        let words = fs::read(entry.path().join("cmdline")).unwrap_or_default();
-        if words.split(|byte| *byte == 0).any(|word| WRITERS.contains(&word)) {
-            return Some(pid);
-        }
+    let writes = |pid: &u32| {
+        let words = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        words.split(|byte| *byte == 0).any(|word| WRITERS.contains(&word))
+    };
+    processes_of(op.as_str().as_ref()).find(writes)
+}
+
+/// Ends all processes of an operation but this one: a hook that hangs, and what it started.
+pub(super) fn stop(op: &OsStr) {
+    // One that was just being started is found the second time.
+    for pid in processes_of(op).chain(processes_of(op)) {
+        let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
+        let _ = pid.map(|pid| kill_process(pid, Signal::KILL));
     }
-    None
+}
+
+/// The living processes that were told to belong to an operation, without this one.
+fn processes_of(op: &OsStr) -> impl Iterator<Item = u32> {
+    let wanted = [INSIDE_OPERATION.as_bytes(), b"=", op.as_bytes()].concat();
+    let me = std::process::id();
+    let belongs = move |pid: &u32| {
+        // Processes of other users cannot be looked at, and are not ours.
+        let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+        *pid != me && environment.split(|byte| *byte == 0).any(|variable| variable == wanted)
+    };
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).filter(belongs)
 }
 
 /// The files with which git keeps others from these refs, in this worktree.
@@ -46,6 +62,11 @@ pub(crate) fn locks_of<'a>(
     let refs: Vec<_> = names.into_iter().map(|name| common.join(format!("{name}.lock"))).collect();
     let others = [repository.git_dir.join("HEAD.lock"), common.join("packed-refs.lock")];
     refs.into_iter().chain(others)
+}
+
+/// Where a lock is that a plan names.
+pub(crate) fn lock_path(common_dir: &Path, name: &str) -> PathBuf {
+    common_dir.join(name)
 }
 
 /// Whether a lock holds one of these values, or stays empty.

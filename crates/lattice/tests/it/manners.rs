@@ -196,3 +196,67 @@ fn what_is_below_a_conflict_is_signed_and_what_is_above_it_too() {
     assert_eq!(signatures(&repo, "c"), "GGG");
     lattice(&repo).args(["verify", "--full"]).ok();
 }
+
+/// A change of `a`, which `b` stands on, staged and waiting for `modify`.
+fn about_to_amend() -> TestRepo {
+    let repo = TestRepo::draw("main <- a <- b; a*");
+    repo.write("a.txt", "better\n");
+    repo.git(&["add", "a.txt"]);
+    repo
+}
+
+#[test]
+fn row_16_a_hook_that_hangs_is_stopped_with_what_it_started_and_nothing_changes() {
+    let repo = about_to_amend();
+    lattice(&repo).args(["config", "set", "hooks.timeout_ms", "300"]).ok();
+    let before = repo.state();
+    for name in ["pre-commit", "prepare-commit-msg", "commit-msg"] {
+        hook(&repo, name, r#"sleep 1000 & echo $! > "$GIT_DIR/sleeper"; wait"#);
+        let output = lattice(&repo).args(["--json", "modify", "-m", "better"]).fails(1);
+        assert_eq!(output.json()["error"]["code"], "hook-hangs", "{}", output.snapshot());
+        assert!(output.stdout.contains(name) && output.stdout.contains("hooks.timeout_ms"), "{}", output.stdout);
+        assert_same(&before, &repo.state());
+        assert!(!repo.op_state_path().exists(), "nothing is in progress");
+        let sleeper = repo.read(".git/sleeper");
+        let running = std::fs::read_to_string(format!("/proc/{}/status", sleeper.trim())).unwrap_or_default();
+        assert!(running.is_empty() || running.contains("Z (zombie)"), "what it started is gone too:\n{running}");
+        std::fs::remove_file(repo.common_dir().join("hooks").join(name)).expect("it is ours");
+    }
+    let last = lattice(&repo).args(["ops", "--json"]).ok().json();
+    assert!(last.to_string().contains("aborted"), "the attempts are on record: {last}");
+    // What is told afterwards cannot take anything back, and does not keep the user waiting either.
+    hook(&repo, "post-rewrite", "sleep 1000");
+    lattice(&repo).args(["modify", "-m", "better"]).ok();
+    lattice(&repo).arg("verify").ok();
+}
+
+#[test]
+fn row_16_a_hook_that_moves_the_branch_is_noticed_and_its_commit_is_kept() {
+    let repo = about_to_amend();
+    hook(&repo, "pre-commit", "git update-ref refs/heads/a main");
+    let output = lattice(&repo).args(["--json", "modify"]).run();
+    assert_ne!(output.code, Some(0), "{}", output.snapshot());
+    assert_eq!(repo.rev("a"), repo.rev("main"), "what the hook did is not undone behind its back");
+    assert!(!repo.op_state_path().exists(), "nothing is in progress: {}", output.snapshot());
+    assert!(output.stdout.contains("refs/heads/a"), "the ref is named: {}", output.snapshot());
+    assert_eq!(repo.git(&["diff", "--cached", "--name-only", "a@{1}"]), "a.txt", "what was staged still is");
+}
+
+#[test]
+fn row_16_a_hook_that_calls_lattice_reads_and_is_told_at_once_that_it_cannot_write() {
+    let repo = about_to_amend();
+    let program = env!("CARGO_BIN_EXE_lattice");
+    hook(
+        &repo,
+        "pre-commit",
+        &format!("'{program}' parent > \"$GIT_DIR/said\"\n'{program}' freeze b 2>> \"$GIT_DIR/said\""),
+    );
+    let output = lattice(&repo).arg("modify").fails(1);
+    assert!(output.stderr.contains("pre-commit"), "the hook passes the refusal on: {}", output.stderr);
+    let said = said(&repo);
+    assert!(said.starts_with("main\n") && said.contains("a hook cannot change the stack"), "{said}");
+    hook(&repo, "pre-commit", &format!("'{program}' freeze b || true"));
+    lattice(&repo).arg("modify").ok();
+    assert_eq!(repo.metadata("b")["freeze"]["state"], "unfrozen");
+    lattice(&repo).arg("verify").ok();
+}
