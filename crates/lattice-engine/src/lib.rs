@@ -9,7 +9,7 @@ mod read;
 mod resume;
 mod sprite;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use lattice_model::event::Origin;
 use lattice_model::id::OpId;
@@ -78,6 +78,11 @@ impl Engine {
 
     pub fn repository(&self) -> &Repository {
         self.repo.paths()
+    }
+
+    /// Where a text is while the user of this worktree edits it.
+    pub fn draft(&self, name: &str) -> PathBuf {
+        self.repository().git_dir.join("lattice").join(name)
     }
 
     /// Reads the repository for a command that changes nothing, and records divergence if it is new.

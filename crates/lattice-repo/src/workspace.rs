@@ -98,7 +98,7 @@ pub fn read_export(bytes: Vec<u8>) -> Option<Export> {
 impl Repo {
     /// Where the objects of this repository are.
     pub fn objects(&self) -> PathBuf {
-        self.paths.common_dir.join("objects")
+        self.git.objects_dir(&self.paths.common_dir)
     }
 
     /// Takes a pack if it is sound and `tips` are complete with it.

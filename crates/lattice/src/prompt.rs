@@ -54,9 +54,10 @@ pub(crate) fn edit_whole(app: &App, file: &Path, text: &str) -> Result<String, F
         return Err(Failure::usage("an editor cannot be opened here").hint("give the text as an argument"));
     }
     let failed = |what: &str, error: std::io::Error| Failure::new("editor", format!("{what}: {error}"));
-    let mut handle =
-        std::fs::File::create(file).map_err(|error| failed("the file to edit cannot be written", error))?;
-    handle.write_all(text.as_bytes()).map_err(|error| failed("the file to edit cannot be written", error))?;
+    let folder = file.parent().unwrap_or(file);
+    std::fs::create_dir_all(folder)
+        .and_then(|()| std::fs::write(file, text))
+        .map_err(|error| failed("the file to edit cannot be written", error))?;
     let editor =
         ["GIT_EDITOR", "VISUAL", "EDITOR"].iter().find_map(|name| app.variable(name).filter(|v| !v.is_empty()));
     let editor = editor.unwrap_or_else(|| "vi".to_owned());

@@ -43,12 +43,16 @@ fn only_the_git_interface_starts_git() {
     assert_kept("other modules start other programs", &git);
 }
 
-// proves: ST-10.1-5
-// proves partly: ST-4.1-22 — paths into the Git directory that are put together at run time
+// proves: ST-10.1-5, ST-4.1-22
 #[test]
 fn only_the_git_interface_knows_the_files_of_git() {
     let found = offenders(&product(), &[GIT], |line| holds(line, &GIT_FILES));
     assert_kept("Git's files are known to the Git interface alone", &found);
+    let elsewhere = |line: &Line| {
+        let joined = ["git_dir.join(", "common_dir.join("].iter().filter_map(|call| line.text.split_once(call));
+        joined.into_iter().any(|(_, rest)| !rest.starts_with("\"lattice\""))
+    };
+    assert_kept("below Git's directory, others have a folder of their own", &offenders(&product(), &[GIT], elsewhere));
 }
 
 // proves partly: ST-1.1-2 — counting the writes of the whole integration suite

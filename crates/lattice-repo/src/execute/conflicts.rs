@@ -34,7 +34,7 @@ impl Repo {
         if absorbs || !plan.steps.iter().any(|step| matches!(step, Step::Rewrite { .. })) {
             return Ok(Vec::new());
         }
-        let objects = self.paths.common_dir.join("objects");
+        let objects = self.objects();
         let folder = objects.join(format!("lattice-foresight-{}", std::process::id()));
         std::fs::create_dir_all(folder.join("pack")).map_err(io_error("make room for a trial"))?;
         let trial = Self {

@@ -7,6 +7,7 @@ use lattice_model::name::BranchName;
 use lattice_model::plan::{CommitMode, OnConflict, Step};
 
 use crate::git::commits::{NewCommit, RawCommit};
+use crate::git::worktree::message_path;
 
 use super::error::{DeriveError, io_error};
 use super::rewriting::Outcome;
@@ -115,8 +116,7 @@ impl Executor<'_> {
             (None, Some((original, _))) => original.message.clone(),
             (None, None) => return Err(ExecuteError::NothingPicked),
         };
-        // Hooks know the file by this name.
-        let path = self.repo.paths.git_dir.join("COMMIT_EDITMSG");
+        let path = message_path(&self.repo.paths.git_dir);
         crate::durable::write(&path, &text).map_err(io_error("write the message"))?;
         let index = self.own_index();
         let file = OsString::from(&path);

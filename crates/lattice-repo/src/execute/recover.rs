@@ -79,8 +79,7 @@ impl Repo {
             return Err(ExecuteError::WrongWorktree { path });
         }
         let journal = self.read_journal(&state)?;
-        let objects = self.paths.common_dir.join("objects");
-        durable::remove_empty_objects(&objects).map_err(super::error::io_error("look through the objects"))?;
+        durable::remove_empty_objects(&self.objects()).map_err(super::error::io_error("look through the objects"))?;
         let executor = Executor::new(self, journal, settings.clone(), now.clone());
         executor.settle_remains()?;
         Ok(executor)

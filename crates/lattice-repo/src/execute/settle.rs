@@ -10,6 +10,7 @@ use lattice_model::plan::{Expected, OldFile, Step};
 use crate::defect::Defect;
 use crate::durable;
 use crate::format::journal::{FileMove, IndexAfter, Prepared};
+use crate::git::remains;
 use crate::git::transaction::{RefEdit, RefSession, Target};
 use crate::git::worktree::index_path;
 use crate::git::{Git, GitError};
@@ -278,22 +279,19 @@ impl Executor<'_> {
         found.as_deref().map(ContentDigest::of) == text.map(|text| ContentDigest::of(text.as_bytes()))
     }
 
-    /// Removes the lock files of the plan. They come before everything else: one may be in the way of the very
+    /// Removes the lock files of the plan, if they are still those that were reported. They come before everything else: one may be in the way of the very
     /// refs that record the operation.
     pub(super) fn remove_locks(&self) -> Result<(), ExecuteError> {
         for step in &self.journal.plan.steps {
             if let Step::RemoveLock { path, size } = step {
-                self.remove_lock(path, *size)?;
+                let path = remains::lock_path(&self.repo.paths.common_dir, path);
+                let same = path.symlink_metadata().is_ok_and(|found| found.len() == *size);
+                if same {
+                    durable::remove(&path).map_err(io_error("remove the lock file"))?;
+                }
             }
         }
         Ok(())
-    }
-
-    /// Removes a lock file if it is still the one that was reported.
-    fn remove_lock(&self, path: &str, size: u64) -> Result<(), ExecuteError> {
-        let path = self.repo.paths.common_dir.join(path);
-        let same = path.symlink_metadata().is_ok_and(|found| found.len() == size);
-        if same { durable::remove(&path).map_err(io_error("remove the lock file")) } else { Ok(()) }
     }
 
     /// Records success. If evidence came between, the record goes on top of it.

@@ -282,6 +282,11 @@ pub(crate) fn index_path(git_dir: &Path) -> PathBuf {
     git_dir.join("index")
 }
 
+/// The message of a commit in the making; hooks know the file by this name.
+pub(crate) fn message_path(git_dir: &Path) -> PathBuf {
+    git_dir.join("COMMIT_EDITMSG")
+}
+
 pub(crate) fn is_shallow(common_dir: &Path) -> bool {
     fs::metadata(common_dir.join("shallow")).is_ok_and(|found| found.len() > 0)
 }

@@ -198,7 +198,7 @@ fn edit(app: &App, place: Place) -> Result<Reply, Failure> {
         return list(app, place);
     }
     let engine = app.engine()?;
-    let scratch = engine.repository().git_dir.join("LATTICE_CONFIG_EDIT.toml");
+    let scratch = engine.draft("config.toml");
     let content = prompt::edit_whole(app, &scratch, &before)?;
     lattice_engine::list_settings(&content)?;
     let reply = change(app, ("config", Preview { dry_run: false }), WorkingCopyNeed::No, |_, _| {

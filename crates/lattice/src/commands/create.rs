@@ -98,6 +98,6 @@ fn ask(app: &App, stage: Option<StageMode>) -> Result<Option<String>, Failure> {
     if pending(&snapshot, stage) == Pending::Nothing {
         return Ok(None);
     }
-    let file = engine.repository().git_dir.join("LATTICE_EDITMSG");
+    let file = engine.draft("COMMIT_EDITMSG");
     prompt::edit(app, &file, "\n# The message of the new branch's first commit.\n").map(Some)
 }

@@ -130,7 +130,7 @@ fn edited_order(app: &App) -> Result<Vec<BranchName>, Failure> {
     let current = current.ok_or_else(|| Failure::usage("the current branch is no part of a stack"))?;
     let mut text: String = line(&snapshot, current).iter().map(|branch| format!("{branch}\n")).collect();
     text.push_str("\n# Move the lines into the order you want, the lowest branch first.\n");
-    let file = engine.repository().git_dir.join("LATTICE_REORDER");
+    let file = engine.draft("REORDER");
     let edited = prompt::edit(app, &file, &text)?;
     let names = edited.lines().map(str::trim).filter(|line| !line.is_empty());
     names.map(|name| BranchName::new(name).map_err(|error| Failure::usage(error.to_string()))).collect()

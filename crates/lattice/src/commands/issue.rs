@@ -191,7 +191,7 @@ fn new(app: &App, connected: &Connected, title: Option<&str>, body: &str, labels
     let (title, body) = match title {
         Some(title) => (title.to_owned(), text_or_stdin(body)?),
         None => {
-            let file = connected.engine.repository().common_dir.join("lattice").join("ISSUE");
+            let file = connected.engine.draft("ISSUE");
             let text = prompt::edit(app, &file, "\n# The first line is the title. Lines with # are left out.\n")?;
             let (title, rest) = text.split_once('\n').unwrap_or((&text, ""));
             (title.trim().to_owned(), rest.trim().to_owned())

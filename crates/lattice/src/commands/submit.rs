@@ -89,7 +89,7 @@ fn submit(app: &App, arguments: &StackArguments, reach: SubmitReach) -> Result<R
         hooks: app.hooks,
     };
     let engine = app.engine()?;
-    let file = engine.repository().common_dir.join("lattice").join("PULL_REQUEST");
+    let file = engine.draft("PULL_REQUEST");
     let edits = app.interaction == Interaction::Allowed && !arguments.no_edit && !arguments.preview.dry_run;
     let edit = |branch: &BranchName, text: PullText| {
         if edits { edited(app, &file, branch, &text).unwrap_or(text) } else { text }
