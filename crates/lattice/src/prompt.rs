@@ -56,7 +56,7 @@ pub(crate) fn edit_whole(app: &App, file: &Path, text: &str) -> Result<String, F
     let failed = |what: &str, error: std::io::Error| Failure::new("editor", format!("{what}: {error}"));
     let folder = file.parent().unwrap_or(file);
     std::fs::create_dir_all(folder)
-        .and_then(|()| std::fs::write(file, text))
+        .and_then(|()| std::fs::File::create(file)?.write_all(text.as_bytes()))
         .map_err(|error| failed("the file to edit cannot be written", error))?;
     let editor =
         ["GIT_EDITOR", "VISUAL", "EDITOR"].iter().find_map(|name| app.variable(name).filter(|v| !v.is_empty()));

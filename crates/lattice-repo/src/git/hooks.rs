@@ -10,6 +10,6 @@ impl Git {
     /// Runs `hook` if there is one; a refusal is an error. What it says goes to stderr, as with Git.
     pub(crate) fn run_hook(&self, hook: &'static str, arguments: &[OsString], index: &Path) -> Result<(), GitError> {
         let call = self.call("hook").args(["run", "--ignore-missing", hook, "--"]).args(arguments.iter().cloned());
-        call.index(index).as_hook(hook)
+        call.index(index).run_as_hook(hook)
     }
 }

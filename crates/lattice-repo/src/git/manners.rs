@@ -126,7 +126,7 @@ impl Git {
         let call = call.env("GIT_CONFIG_COUNT", "1").env("GIT_CONFIG_KEY_0", "alias.lattice-post-rewrite");
         let call = call.env("GIT_CONFIG_VALUE_0", POST_REWRITE);
         let call = call.env("LATTICE_HOOK", manners.hooks.join("post-rewrite")).env("LATTICE_CAUSE", cause.as_str());
-        call.env("LATTICE_REWRITTEN", list).as_hook("post-rewrite")
+        call.env("LATTICE_REWRITTEN", list).run_as_hook("post-rewrite")
     }
 }
 

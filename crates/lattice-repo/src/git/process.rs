@@ -282,7 +282,7 @@ impl Call<'_> {
 
     /// Runs as `hook`, with its complaints going where those of this program go. Any exit code but 0 is a refusal; a
     /// hook that does not end in time is stopped, with all that it started.
-    pub(super) fn as_hook(self, hook: &'static str) -> Result<(), GitError> {
+    pub(super) fn run_as_hook(self, hook: &'static str) -> Result<(), GitError> {
         let mut command = self.prepare();
         let child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::inherit()).spawn();
         let mut child = child.map_err(|source| self.start_error(source))?;

@@ -388,17 +388,25 @@ impl Storm {
         Ok(issues)
     }
 
-    /// A fix that was named removes its issue, and moves no branch.
+    /// A fix that was named removes its issue, and moves no branch but the one that it is to move.
     pub(crate) fn fix(&mut self, place: usize, action: &Action) -> Checked {
         let issues = self.doctor(place)?;
         let mut fixes = Vec::new();
         for issue in &issues {
             for fix in issue["fixes"].as_array().into_iter().flatten().filter(|fix| fix["user_action"].is_null()) {
-                fixes.push((issue["id"].as_str().unwrap_or_default(), fix["id"].as_str().unwrap_or_default()));
+                let [id, fix] = [&issue["id"], &fix["id"]].map(|id| id.as_str().unwrap_or_default());
+                fixes.push((id, fix, issue["evidence"]["branch"].as_str().unwrap_or_default()));
             }
         }
-        let Some((issue, fix)) = fixes.get(usize::from(action.a) % fixes.len().max(1)) else { return Ok(()) };
+        let Some((issue, fix, branch)) = fixes.get(usize::from(action.a) % fixes.len().max(1)) else { return Ok(()) };
         let before = self.world.clone();
+        if fix.starts_with("move-to-trunk-") {
+            let mut expected = Expected::same(&before, place);
+            expected.reparent(branch, TRUNK);
+            expected.bring(&before, branch);
+            expected.bring_all(&before, before.upstack(branch));
+            return self.command(place, &words(&["doctor", "--fix", fix]), expected, None);
+        }
         let output = self.run(place, &words(&["doctor", "--fix", fix]), None);
         self.world = self.reader.read();
         let told = format!("fix {fix}\n{}", output.snapshot());

@@ -185,6 +185,10 @@ fn compare(name: &str, expected: &[Sketch], after: &World) -> Vec<String> {
         return Vec::new();
     }
     let own = after.own(name);
+    // What the new parent has already is not the branch's own any more.
+    let below = after.base(name).map(|base| after.reachable(base)).unwrap_or_default();
+    let is_below = |sketch: &&Sketch| sketch.changes.as_ref().is_some_and(|old| below.contains(old.id.as_str()));
+    let expected: Vec<_> = expected.iter().filter(|sketch| !is_below(sketch)).collect();
     let subjects: Vec<_> = own.iter().map(|commit| commit.subject.as_str()).collect();
     let wanted: Vec<_> = expected.iter().map(|sketch| sketch.subject.as_str()).collect();
     if subjects != wanted {
@@ -225,13 +229,14 @@ fn lost(name: &str, old: &Commit, new: &Commit, after: &World) -> Vec<String> {
     found
 }
 
-/// What a command needs and does not find. Moving around needs no valid stack, and metadata no working tree.
+/// What a command needs and does not find. Moving around needs no valid stack, and neither does a repair; metadata needs
+/// no working tree.
 pub(crate) fn unmet(world: &World, place: usize, command: &str) -> Vec<String> {
     let mut found = Vec::new();
     if world.marker.is_some() {
         found.push("an operation is in progress".to_owned());
     }
-    if matches!(command, "checkout" | "up" | "down" | "top" | "bottom" | "track" | "untrack") {
+    if matches!(command, "checkout" | "up" | "down" | "top" | "bottom" | "track" | "untrack" | "doctor") {
         return found;
     }
     if world.tip(TRUNK).is_none() {

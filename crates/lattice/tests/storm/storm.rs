@@ -164,7 +164,8 @@ impl Storm {
         for (branch, reason) in lines.filter_map(|line| line.strip_prefix("kept ")?.split_once(" (")) {
             let elsewhere = self.world.places.iter().any(|place| place.branch() == Some(branch));
             let conflicts = reason.contains("conflicts in ") && self.world.upstack(TRUNK).len() > 1;
-            if conflicts || (elsewhere && reason.starts_with("the worktree ")) {
+            let gone = reason.starts_with("the worktree ") && reason.contains(" is gone");
+            if conflicts || gone || (elsewhere && reason.starts_with("the worktree ")) {
                 expected.keep(&self.world, branch);
             }
         }
