@@ -168,7 +168,8 @@ impl Storm {
             kept.push(&resolved);
             let _ = fs::create_dir_all(path.parent().expect("it lies in a folder"));
             fs::write(&path, kept.join("\n") + "\n").expect("the sandbox can be written");
+            // This file alone: what else lies around is no part of the resolution.
+            drop(self.repo.try_git(&["-C", &dir, "add", "--", &file]));
         }
-        drop(self.repo.try_git(&["-C", &dir, "add", "-A"]));
     }
 }
