@@ -37,6 +37,17 @@ def any_path(dice, made):
     return os.path.join(folder, f"n{dice.randrange(10)}" if made or dice.randrange(3) == 0 else dice.choice(known))
 
 
+def known_path(dice, wanted):
+    """Something that is there: what is changed at random should mostly exist."""
+    found = []
+    for top in TOPS:
+        for folder, folders, files in os.walk(top):
+            folders[:] = sorted(name for name in folders if name not in (".lattice", ".git"))
+            found += [os.path.join(folder, name) for name in folders + sorted(files)]
+    found = [path for path in found if wanted(path)]
+    return dice.choice(found) if found else any_path(dice, True)
+
+
 def gone(path):
     if os.path.isdir(path) and not os.path.islink(path):
         shutil.rmtree(path)
@@ -46,7 +57,11 @@ def gone(path):
 
 def change(dice):
     kind = dice.randrange(18)
-    one, other = any_path(dice, kind in (0, 6, 7, 8, 9)), any_path(dice, True)
+    one, other = any_path(dice, kind in (0, 6, 8, 9)), any_path(dice, True)
+    if kind == 7:
+        one = known_path(dice, lambda path: os.path.isfile(path) and os.path.basename(path).startswith("n"))
+    elif kind in (2, 3, 4) or kind >= 10:
+        one = known_path(dice, lambda path: kind != 17 or os.path.isfile(path))
     os.makedirs(os.path.dirname(other), exist_ok=True)
     os.makedirs(os.path.dirname(one), exist_ok=True)
     if os.path.exists(one) and stat.S_ISFIFO(os.stat(one).st_mode):
@@ -75,7 +90,10 @@ def change(dice):
         gone(one)
         with open(one, "wb") as file: file.seek(1 << 20); file.write(text)
     elif kind <= 12:
-        os.rename(one, other)
+        # Only what was made here may have a name whose links are counted.
+        counted = os.path.basename(one).startswith("n") or os.path.isdir(one)
+        folder, name = os.path.split(other)
+        os.rename(one, other if counted else os.path.join(folder, "m" + name[1:]))
     elif kind == 13:
         os.rename(os.path.dirname(one), os.path.join(dice.choice(TOPS), f"new/d{dice.randrange(4)}"))
     elif kind == 14:
