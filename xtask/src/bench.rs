@@ -6,6 +6,7 @@ mod fixture;
 mod forge;
 mod large;
 mod measure;
+mod peers;
 mod protocol;
 mod report;
 mod sprites;

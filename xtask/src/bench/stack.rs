@@ -6,6 +6,7 @@ use crate::Failure;
 
 use super::fixture::{Fixture, Size, write};
 use super::measure::{Contestant, Timing, compared, in_turns, ratio, shown};
+use super::peers;
 use super::report::Section;
 
 const ROUNDS: usize = 7;
@@ -43,7 +44,10 @@ impl Bench {
         let fixture =
             |suffix: &str| Fixture::new(&self.scratch, &format!("{name}-{suffix}"), size).map(std::cell::RefCell::new);
         let (plain, rebased, ours) = (fixture("git")?, fixture("rebase")?, fixture("lattice")?);
-        let (machete, machete_program) = (fixture("machete")?, installed("git-machete"));
+        let peers = if size.branches == PEERS_UP_TO { peers::installed() } else { Vec::new() };
+        let theirs =
+            peers.iter().map(|peer| fixture(peer.program.file_name().and_then(|name| name.to_str()).unwrap_or("peer")));
+        let theirs = theirs.collect::<Result<Vec<_>, _>>()?;
         let ids = std::cell::RefCell::new(String::new());
         let mut contestants = vec![
             Contestant {
@@ -68,18 +72,12 @@ impl Bench {
                 run: Box::new(|| rebased.borrow().git(&["rebase", "-q", "--update-refs", "main"])),
             });
         }
-        if let Some(program) = machete_program.as_ref().filter(|_| size.branches == PEERS_UP_TO) {
-            prepare_machete(&machete.borrow())?;
+        for (peer, repository) in peers.iter().zip(&theirs) {
+            (peer.prepare)(&repository.borrow(), &peer.program)?;
             contestants.push(Contestant {
-                name: "git machete traverse".to_owned(),
-                prepare: Box::new(|| machete.borrow_mut().move_trunk()),
-                run: Box::new(|| {
-                    machete.borrow().run(
-                        program,
-                        &["traverse", "-y", "--no-push", "--start-from=first-root", "--return-to=here"],
-                        &[],
-                    )
-                }),
+                name: peer.name.to_owned(),
+                prepare: Box::new(|| repository.borrow_mut().move_trunk()),
+                run: Box::new(|| (peer.restack)(&repository.borrow(), &peer.program)),
             });
         }
         in_turns(if size.branches > 100 { 3 } else { ROUNDS }, &mut contestants)
@@ -197,19 +195,4 @@ fn plumbing(fixture: &Fixture, ids: &str) -> Result<(), Failure> {
     let updates = fixture.answer(&words)?;
     fixture.feed(&["update-ref", "--stdin"], &updates)?;
     fixture.git(&["read-tree", "-m", "-u", ids[0], "HEAD"])
-}
-
-fn prepare_machete(fixture: &Fixture) -> Result<(), Failure> {
-    let mut text = String::from("main\n");
-    for (depth, branch) in fixture.branches().iter().enumerate() {
-        text.push_str(&format!("{}{branch}\n", "  ".repeat(depth + 1)));
-    }
-    write(&fixture.path.join(".git/machete"), &text)
-}
-
-/// Where a program is, if it is installed.
-#[expect(clippy::disallowed_methods, reason = "peers are measured only where they are installed")]
-fn installed(program: &str) -> Option<PathBuf> {
-    let path = std::env::var_os("PATH")?;
-    std::env::split_paths(&path).map(|folder| folder.join(program)).find(|path| path.is_file())
 }

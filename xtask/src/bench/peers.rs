@@ -1,0 +1,92 @@
+//! Other tools for stacks, measured where they are installed.
+
+use std::path::{Path, PathBuf};
+
+use crate::Failure;
+use crate::process::Call;
+
+use super::fixture::{Fixture, write};
+
+type Work = fn(&Fixture, &Path) -> Result<(), Failure>;
+
+/// A tool that can bring a stack onto its moved trunk.
+pub(super) struct Peer {
+    pub(super) name: &'static str,
+    pub(super) program: PathBuf,
+    /// Makes the stack known to it.
+    pub(super) prepare: Work,
+    pub(super) restack: Work,
+}
+
+struct Known {
+    name: &'static str,
+    program: &'static str,
+    /// What it answers to and others of that name do not.
+    probe: &'static str,
+    prepare: Work,
+    restack: Work,
+}
+
+const KNOWN: [Known; 2] = [
+    Known {
+        name: "git machete traverse",
+        program: "git-machete",
+        probe: "--version",
+        prepare: prepare_machete,
+        restack: |fixture, program| {
+            fixture.run(program, &["traverse", "-y", "--no-push", "--start-from=first-root", "--return-to=here"], &[])
+        },
+    },
+    Known {
+        name: "latticework's lt restack, once for each branch",
+        program: "lt",
+        probe: "changelog",
+        prepare: prepare_latticework,
+        // Once takes one level along.
+        restack: |fixture, program| {
+            let restack = |branch: &String| fixture.run(program, &["restack", "-q", "--branch", branch], &[]);
+            fixture.branches().iter().try_for_each(restack)
+        },
+    },
+];
+
+/// Those that are there.
+pub(super) fn installed() -> Vec<Peer> {
+    let found = |known: &Known| {
+        let program = find(known.program)?;
+        let path = program.display().to_string();
+        Call { program: &path, arguments: &[known.probe], environment: &[] }.answer()?;
+        Some(Peer { name: known.name, program, prepare: known.prepare, restack: known.restack })
+    };
+    KNOWN.iter().filter_map(found).collect()
+}
+
+#[expect(clippy::disallowed_methods, reason = "peers are measured only where they are installed")]
+fn find(program: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH")?;
+    std::env::split_paths(&path).map(|folder| folder.join(program)).find(|path| path.is_file())
+}
+
+fn prepare_machete(fixture: &Fixture, _: &Path) -> Result<(), Failure> {
+    let mut text = String::from("main\n");
+    for (depth, branch) in fixture.branches().iter().enumerate() {
+        text.push_str(&format!("{}{branch}\n", "  ".repeat(depth + 1)));
+    }
+    write(&fixture.path.join(".git/machete"), &text)
+}
+
+/// It shares names with Lattice and reads other documents.
+fn prepare_latticework(fixture: &Fixture, program: &Path) -> Result<(), Failure> {
+    let ours =
+        fixture.answer(&["for-each-ref", "--format=delete %(refname)", "refs/branch-metadata", "refs/lattice"])?;
+    fixture.feed(&["update-ref", "--stdin"], &ours)?;
+    let folder = fixture.path.join(".git/lattice");
+    std::fs::remove_dir_all(&folder).map_err(|cause| Failure::File { path: folder, cause })?;
+    fixture.run(program, &["init", "-q", "--trunk", "main"], &[])?;
+    let mut parent = "main".to_owned();
+    for branch in fixture.branches() {
+        fixture.run(program, &["track", "-q", "--parent", &parent, &branch], &[])?;
+        parent = branch;
+    }
+    Ok(())
+}
