@@ -27,7 +27,7 @@ struct Known {
     restack: Work,
 }
 
-const KNOWN: [Known; 2] = [
+const KNOWN: [Known; 3] = [
     Known {
         name: "git machete traverse",
         program: "git-machete",
@@ -36,6 +36,13 @@ const KNOWN: [Known; 2] = [
         restack: |fixture, program| {
             fixture.run(program, &["traverse", "-y", "--no-push", "--start-from=first-root", "--return-to=here"], &[])
         },
+    },
+    Known {
+        name: "git stack --rebase",
+        program: "git-stack",
+        probe: "--version",
+        prepare: prepare_git_stack,
+        restack: |fixture, program| fixture.run(program, &["--rebase", "--base", "main"], &[]),
     },
     Known {
         name: "latticework's lt restack, once for each branch",
@@ -73,6 +80,17 @@ fn prepare_machete(fixture: &Fixture, _: &Path) -> Result<(), Failure> {
         text.push_str(&format!("{}{branch}\n", "  ".repeat(depth + 1)));
     }
     write(&fixture.path.join(".git/machete"), &text)
+}
+
+/// It leaves old and large stacks alone unless it is told otherwise.
+fn prepare_git_stack(fixture: &Fixture, _: &Path) -> Result<(), Failure> {
+    let options = [
+        ("stack.protected-branch", "main"),
+        ("stack.protect-commit-count", "100000"),
+        ("stack.protect-commit-age", "36500days"),
+        ("stack.auto-base-commit-count", "100000"),
+    ];
+    options.iter().try_for_each(|(key, value)| fixture.git(&["config", key, value]))
 }
 
 /// It shares names with Lattice and reads other documents.
