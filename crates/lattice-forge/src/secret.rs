@@ -108,10 +108,22 @@ impl SecretStore {
 
     pub fn remove(&self, host: &str) -> Result<Removed, SecretError> {
         let path = self.path(host);
+        self.remove_leftovers(host);
         match fs::remove_file(&path) {
             Ok(()) => Ok(Removed::Yes),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Removed::WasNotThere),
             Err(source) => Err(SecretError::Io { path, source }),
+        }
+    }
+
+    /// Removes what a process that was killed while it wrote has left: it holds tokens too.
+    fn remove_leftovers(&self, host: &str) {
+        let prefix = format!("token.{}.", file_name(host));
+        let left = |name: &str| name.strip_prefix(&prefix).is_some_and(|rest| rest.ends_with(".tmp"));
+        for entry in fs::read_dir(&self.folder).into_iter().flatten().flatten() {
+            if entry.file_name().to_str().is_some_and(left) {
+                let _ = fs::remove_file(entry.path());
+            }
         }
     }
 

@@ -130,7 +130,11 @@ pub const OPTIONS: &[KnownOption] = &[
     KnownOption { key: "explain.include_diffs", kind: OptionKind::Flag, help: "whether it may see diffs and files" },
     KnownOption { key: "forge.remote", kind: OptionKind::Text, help: "the remote that stacks are submitted to" },
     KnownOption { key: "forge.kind", kind: OptionKind::Text, help: "what kind of host it is: auto, git, github" },
-    KnownOption { key: "submit.overview", kind: OptionKind::Text, help: "where a stack is listed: body, comment, off" },
+    KnownOption {
+        key: "submit.overview",
+        kind: OptionKind::Text,
+        help: "where a stack is listed that its host does not show: body, comment, off",
+    },
     KnownOption { key: "merge.method", kind: OptionKind::Text, help: "how to land: merge, squash, rebase" },
     KnownOption { key: "github.web_url", kind: OptionKind::Text, help: "where GitHub is, for people" },
     KnownOption { key: "github.api_url", kind: OptionKind::Text, help: "where GitHub is, for programs" },

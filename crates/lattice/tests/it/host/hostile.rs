@@ -114,6 +114,11 @@ fn a_kill_at_any_call_of_a_refresh_leaves_whole_tokens_and_at_most_asks_to_log_i
         }
     }
     assert!(refreshed > 0 && lost > 0, "kills before, between and after: {refreshed} and {lost}");
+    lattice(&world.repo).args(["auth", "logout"]).ok();
+    for entry in std::fs::read_dir(token_file(&world).parent().expect("a folder")).expect("it is there").flatten() {
+        let text = std::fs::read_to_string(entry.path()).unwrap_or_default();
+        assert!(!text.contains("ghu_"), "no token is left in {}", entry.path().display());
+    }
 }
 
 #[test]

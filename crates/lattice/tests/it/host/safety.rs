@@ -90,20 +90,24 @@ fn commits_that_only_the_remote_has_are_never_overwritten_without_force() {
 
 #[test]
 fn a_kill_between_push_and_pull_request_is_finished_by_the_next_run_and_nothing_is_doubled() {
-    let world = World::path("main <- a <- b*");
-    let mut wrapper = GitWrapper::new(&world.repo);
-    wrapper.on("push --porcelain", 1, Action::KillParentAfter);
-    let killed = world.lattice().wrapper(&wrapper).args(["submit", "--stack"]).run();
-    assert_eq!(killed.code, None, "{}", killed.snapshot());
-    assert_eq!(world.remote_tip("b"), Some(world.repo.rev("b")), "the push was done");
-    let pushed = world.repo.ledger();
-    let intents = pushed[0]["detail"]["remote"].to_string();
-    assert!(intents.contains("push origin refs/heads/a: absent -> "), "what was intended is on record: {intents}");
-    assert!(!world.repo.op_state_path().exists(), "the local part was done; nothing is in progress");
-    world.run("submit --stack");
-    let items = world.remote.refs_below("refs/lattice/forge/items/");
-    assert_eq!(items.len(), 2, "one pull request for each branch");
-    assert_eq!(world.repo.metadata("a")["pr"]["state"], json!("linked"));
+    for world in [World::path("main <- a <- b*"), World::github("main <- a <- b*")] {
+        let mut wrapper = GitWrapper::new(&world.repo);
+        wrapper.on("push --porcelain", 1, Action::KillParentAfter);
+        let killed = world.lattice().wrapper(&wrapper).args(["submit", "--stack"]).run();
+        assert_eq!(killed.code, None, "{}", killed.snapshot());
+        assert_eq!(world.remote_tip("b"), Some(world.repo.rev("b")), "the push was done");
+        let pushed = world.repo.ledger();
+        let intents = pushed[0]["detail"]["remote"].to_string();
+        assert!(intents.contains("push origin refs/heads/a: absent -> "), "what was intended is on record: {intents}");
+        assert!(!world.repo.op_state_path().exists(), "the local part was done; nothing is in progress");
+        for _ in 0..2 {
+            world.run("submit --stack");
+            let on_remote = || world.remote.refs_below("refs/lattice/forge/items/").len();
+            let items = world.github.as_ref().map_or_else(on_remote, |github| github.items("acme/tools"));
+            assert_eq!(items, 2, "one pull request for each branch");
+        }
+        assert_eq!(world.repo.metadata("a")["pr"]["state"], json!("linked"));
+    }
 }
 
 #[test]
