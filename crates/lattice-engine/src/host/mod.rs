@@ -16,7 +16,9 @@ use std::sync::Arc;
 use lattice_forge::Forge;
 use lattice_model::capability::Capability;
 use lattice_model::gate::{Command, Gate, Refusal, RepairBundle, gate};
-use lattice_model::host::{AccessReading, AuthReading, HostFacts, HostStacks, Pull, PullState, RemoteReading};
+use lattice_model::host::{
+    AccessReading, AuthReading, ForgeKind, HostFacts, HostStacks, Pull, PullState, RemoteReading,
+};
 use lattice_model::issue::Issue;
 use lattice_model::name::BranchName;
 use lattice_model::remote::GitRemote;
@@ -131,10 +133,12 @@ impl Engine {
 impl Host {
     /// What the host knows of the stack of these branches, parents first.
     fn stacks(&self, facts: &HostFacts, branches: &[BranchName]) -> Result<HostStacks, EngineError> {
-        let pulls = branches.iter().filter_map(|branch| facts.pulls.get(branch));
-        match pulls.into_iter().find(|pull| pull.state == PullState::Open) {
-            Some(lowest) => Ok(self.wait(self.parts()?.forge.stack_of(lowest.number))?),
-            None => Ok(HostStacks::NotAsked),
+        let forge = &self.parts()?.forge;
+        let mut pulls = branches.iter().filter_map(|branch| facts.pulls.get(branch));
+        match (pulls.find(|pull| pull.state == PullState::Open), forge.kind()) {
+            (Some(lowest), _) => Ok(self.wait(forge.stack_of(lowest.number))?),
+            (None, ForgeKind::GitHub) => Ok(HostStacks::NotAsked),
+            (None, ForgeKind::Git) => Ok(HostStacks::NotKept),
         }
     }
 

@@ -244,6 +244,8 @@ fn everything_that_concerns_a_remote_comes_last_in_a_plan() {
         assert_eq!(step["phase"] == json!("remote"), remote, "{step:#}");
     }
     assert!(phases.contains(&"remote"), "{phases:?}");
+    let told = world.lattice().args(["submit", "--stack", "--dry-run"]).ok().stdout;
+    assert!(told.contains("open a pull request") && !told.contains("stack of the host"), "it keeps none:\n{told}");
     assert_eq!(world.remote.branch_refs().len(), 1, "a dry run pushes nothing");
 }
 
