@@ -21,7 +21,7 @@ mod rewritten;
 mod settle;
 
 use std::cell::RefCell;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::thread;
 
 use lattice_model::event::{Category, Detail, Event, Origin, RefChange};
@@ -253,7 +253,7 @@ impl<'a> Executor<'a> {
         if theirs.exists() {
             let folder = own.parent().unwrap_or(&own);
             std::fs::create_dir_all(folder).map_err(io_error("create the folder of the operation"))?;
-            std::fs::copy(&theirs, &own).map_err(io_error("copy the index"))?;
+            copy_index(&theirs, &own).map_err(io_error("copy the index"))?;
         }
         let index = self.git.write_tree(Some(&own)).map_err(|error| self.unmerged(error))?;
         let files = self.repo.with_objects(|objects| objects.tree_of(commit))?;
@@ -481,4 +481,11 @@ impl<'a> Executor<'a> {
         }
         Ok(())
     }
+}
+
+/// Copies an index with its time: git looks again at files that are as old as the index, and a younger copy would hide a
+/// change that came within the same moment.
+fn copy_index(from: &Path, to: &Path) -> std::io::Result<()> {
+    std::fs::copy(from, to)?;
+    std::fs::File::options().append(true).open(to)?.set_modified(from.metadata()?.modified()?)
 }

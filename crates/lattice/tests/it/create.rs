@@ -3,7 +3,7 @@
 use std::os::unix::fs::PermissionsExt as _;
 
 use expect_test::expect;
-use lattice_testkit::{TestRepo, assert_same};
+use lattice_testkit::{Lattice, TestRepo, assert_same};
 use serde_json::json;
 
 use crate::lattice;
@@ -66,6 +66,23 @@ fn all_and_update_choose_what_is_staged_also_from_a_subdirectory() {
     lattice(&repo).args(["create", "a", "-a", "-u", "-m", "both"]).fails(2);
     let patch = lattice(&repo).args(["create", "a", "-p", "-m", "m"]).fails(2).stderr;
     assert!(patch.contains("--patch needs a terminal"), "{patch}");
+}
+
+#[test]
+fn a_change_of_the_same_size_in_the_moment_of_the_last_commit_is_seen() {
+    let repo = TestRepo::draw("main*");
+    let moment = |path: &str| drop(Lattice::new("touch", &repo).args(["-d", "@1600000000", path]).ok());
+    // A file system whose clock is too coarse to tell the two apart.
+    repo.git(&["config", "core.trustctime", "false"]);
+    repo.write("same.txt", "old\n");
+    moment("same.txt");
+    repo.git(&["add", "same.txt"]);
+    repo.git(&["commit", "--quiet", "-m", "old"]);
+    repo.write("same.txt", "new\n");
+    moment("same.txt");
+    moment(".git/index");
+    lattice(&repo).args(["create", "a", "-a", "-m", "take"]).ok();
+    assert_eq!(repo.git(&["show", "a:same.txt"]), "new");
 }
 
 #[test]
