@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::process::Call;
-use crate::{Failure, fuzz, storm, tools};
+use crate::{Failure, fuzz, tools};
 
 /// Format, lints, doc tests and documentation: what comes before the tests themselves.
 const CHECKS: [Call<'static>; 4] = [
@@ -20,13 +20,10 @@ const CHECKS: [Call<'static>; 4] = [
 /// Licences, advisories and sources of dependencies; its tool is optional.
 const DEPENDENCIES: Call<'static> = cargo(&["deny", "check"]);
 
-const TESTS: [&str; 5] = ["nextest", "run", "--workspace", "--profile", "ci"];
+const TESTS: Call<'static> = cargo(&["nextest", "run", "--workspace", "--profile", "ci"]);
 
 /// How long each fuzz target runs every time; `cargo xtask fuzz` runs them longer.
 const FUZZ_SECONDS: &str = "5";
-
-/// How much of each storm comes with every run, from seeds that no run had before.
-const STORMS: [(&str, &str); 2] = [("LATTICE_FUZZ_STEPS", "3000"), ("LATTICE_KILL_POINTS", "200")];
 
 /// Installs what is missing, then runs all checks and stops at the first that fails.
 ///
@@ -42,11 +39,7 @@ pub fn run(root: &Path) -> Result<(), Failure> {
         eprintln!("\n==> cargo deny check: left out, cargo-deny is not installed");
     }
     fuzz::run(root, FUZZ_SECONDS)?;
-    let seed = storm::drawn().to_string();
-    let seeds = ["LATTICE_FUZZ_SEED", "LATTICE_KILL_SEED"].map(|name| (name, seed.as_str()));
-    let environment: Vec<_> = STORMS.into_iter().chain(seeds).collect();
-    eprintln!("the storms begin with seed {seed}");
-    Call { program: "cargo", arguments: &TESTS, environment: &environment }.run(root)
+    TESTS.run(root)
 }
 
 const fn cargo(arguments: &'static [&'static str]) -> Call<'static> {
