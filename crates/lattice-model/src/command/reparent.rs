@@ -3,6 +3,7 @@
 use crate::branch::Parent;
 use crate::capability::Capability;
 use crate::gate::{Command, ReadyContext, Refusal};
+use crate::history::Ancestry;
 use crate::issue::{Issue, IssueKind, evidence};
 use crate::name::BranchName;
 use crate::plan::{Hooks, Plan};
@@ -56,13 +57,13 @@ impl Command for Move {
 /// so or cannot be done without asking more.
 pub(crate) fn rescue(snapshot: &Snapshot, branch: &BranchName, trunk: &BranchName) -> Option<Plan> {
     snapshot.tip(trunk)?;
-    snapshot.tip(branch)?;
     let mut rewriting = Rewriting::new(snapshot);
     rewriting.parent_changes(branch, Parent::Trunk(trunk.clone()));
-    rewriting.bring(branch).ok()?;
-    for above in snapshot.graph().upstack(branch) {
-        snapshot.tip(&above)?;
-        rewriting.bring(&above).ok()?;
+    for moving in std::iter::once(branch.clone()).chain(snapshot.graph().upstack(branch)) {
+        // Without its base below it, nobody knows which commits are a branch's own.
+        snapshot.tip(&moving)?;
+        snapshot.position(&moving)?.base.filter(|base| *base == Ancestry::Ancestor)?;
+        rewriting.bring(&moving).ok()?;
     }
     let plan = rewriting.finish(Plan::new("doctor", Hooks::Run)).verified();
     let moved = rewritten(&plan);
