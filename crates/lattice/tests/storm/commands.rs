@@ -395,7 +395,7 @@ impl Storm {
         for issue in &issues {
             for fix in issue["fixes"].as_array().into_iter().flatten().filter(|fix| fix["user_action"].is_null()) {
                 let [id, fix] = [&issue["id"], &fix["id"]].map(|id| id.as_str().unwrap_or_default());
-                fixes.push((id, fix, issue["evidence"]["branch"].as_str().unwrap_or_default()));
+                fixes.push((id, fix, issue["evidence"]["branch"][0].as_str().unwrap_or_default()));
             }
         }
         let Some((issue, fix, branch)) = fixes.get(usize::from(action.a) % fixes.len().max(1)) else { return Ok(()) };

@@ -148,6 +148,8 @@ impl World {
         let parent = self.parent(branch).and_then(|parent| self.tip(parent));
         let parent = parent.filter(|parent| contained.contains(parent.as_str()));
         below.extend(parent.map(|tip| self.reachable(tip)).unwrap_or_default());
+        // What the trunk has is landed, and nobody's own.
+        below.extend(self.tip(TRUNK).map(|tip| self.reachable(tip)).unwrap_or_default());
         let mut own = Vec::new();
         let mut current = Some(tip.as_str());
         while let Some(commit) = current.filter(|id| !below.contains(id)).and_then(|id| self.commits.get(id)) {
