@@ -5,14 +5,16 @@ use std::path::Path;
 use crate::Failure;
 use crate::process::Call;
 
-/// System programs that tests use to make file systems and keys of their own and to watch the program, and the compiler
-/// of the fuzzer, with the Debian package of each.
-const SYSTEM_PROGRAMS: [(&str, &str); 5] = [
+/// System programs that tests use to make file systems and keys of their own, to watch the program and to speak to it in
+/// other languages, and the compiler of the fuzzer, with the Debian package of each.
+const SYSTEM_PROGRAMS: [(&str, &str); 7] = [
     ("mkfs.ext4", "e2fsprogs"),
     ("losetup", "mount"),
     ("strace", "strace"),
     ("ssh-keygen", "openssh-client"),
     ("c++", "g++"),
+    ("python3", "python3"),
+    ("node", "nodejs"),
 ];
 
 /// Folders of system programs; those for administration are not in every user's `PATH`.
