@@ -14,7 +14,7 @@ const BY_FUZZER: [(&str, u64); 8] = [
     ("nothing-kept", 1),
     ("commit-dropped", 1),
     ("unreadable-ignored", 3),
-    ("any-worktree", 16),
+    ("any-worktree", 40),
 ];
 
 /// Found by killing this command.
