@@ -184,7 +184,7 @@ impl Bench {
 /// One row per contestant, with its ratio to the first; git processes are counted for Lattice alone.
 fn add_rows(section: &mut Section, timings: &[Timing], processes: usize) {
     for timing in timings {
-        let count = if timing.name.starts_with("lattice") { processes.to_string() } else { String::new() };
+        let count = if timing.name.starts_with("lattice ") { processes.to_string() } else { String::new() };
         let mut row = compared(timing, &timings[0]);
         row.push(count);
         section.row(row);
