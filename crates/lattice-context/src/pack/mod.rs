@@ -56,6 +56,31 @@ pub struct PackRequest {
     pub prioritizer: Option<Arc<dyn Prioritizer>>,
 }
 
+impl PackRequest {
+    /// A request for `input` with nothing said about the rest.
+    pub fn new(task: TaskType, input: impl Into<String>, budget: PackBudget, now: Timestamp) -> Self {
+        Self {
+            task,
+            input: input.into(),
+            budget,
+            include: Vec::new(),
+            exclude: Vec::new(),
+            focus: Vec::new(),
+            diff_base: None,
+            errors: Vec::new(),
+            max_files: MAX_FILES,
+            boosts: Vec::new(),
+            critical: Vec::new(),
+            secrets: Secrets::Warn,
+            session_id: None,
+            now,
+            threads: std::thread::available_parallelism().map_or(1, usize::from),
+            gatherers: Vec::new(),
+            prioritizer: None,
+        }
+    }
+}
+
 /// What limits the prompt.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum PackBudget {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use lattice_context::chunk::{ChunkType, ContextChunk, ContextPriority, ScoreParts};
 use lattice_context::gather::{ContextGatherer, GatherFuture, Gathered, Gatherer, chunk};
 use lattice_context::log::Log;
-use lattice_context::pack::{MAX_FILES, PackBudget, PackRequest, Secrets, pack};
+use lattice_context::pack::{PackBudget, PackRequest, pack};
 use lattice_context::prioritize::{ContextPrioritizer, Prioritizer};
 use lattice_context::task::{TaskEnvelope, TaskType};
 use lattice_context::tokens::TokenCounter;
@@ -49,25 +49,8 @@ impl Gatherer for Glossary {
 }
 
 pub(crate) fn request(task: TaskType, input: &str, budget: usize) -> PackRequest {
-    PackRequest {
-        task,
-        input: input.to_owned(),
-        budget: PackBudget::Prompt(budget),
-        include: Vec::new(),
-        exclude: Vec::new(),
-        focus: Vec::new(),
-        diff_base: None,
-        errors: Vec::new(),
-        max_files: MAX_FILES,
-        boosts: Vec::new(),
-        critical: Vec::new(),
-        secrets: Secrets::Warn,
-        session_id: Some("session_test".to_owned()),
-        now: now(),
-        threads: 2,
-        gatherers: Vec::new(),
-        prioritizer: None,
-    }
+    let asked = PackRequest::new(task, input, PackBudget::Prompt(budget), now());
+    PackRequest { session_id: Some("session_test".to_owned()), threads: 2, ..asked }
 }
 
 /// A counter of somebody else's that remembers what it was asked.

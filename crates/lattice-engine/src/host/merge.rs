@@ -144,7 +144,7 @@ impl Engine {
             restack: RestackFirst::No,
             hooks: options.hooks,
         };
-        let outcome = self.submit(&Mode::Execute, &submit, |_, text| text)?.outcome;
+        let outcome = self.submit(&Mode::Execute, &submit, |_, text| Ok(text))?.outcome;
         Ok(match outcome {
             Outcome::Done { .. } | Outcome::Nothing { .. } => None,
             Outcome::Paused(_) | Outcome::Gated(_) | Outcome::Planned { .. } | Outcome::Differs { .. } => Some(outcome),

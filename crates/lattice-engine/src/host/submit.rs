@@ -6,6 +6,7 @@ use lattice_model::command::link::Relink;
 use lattice_model::command::restack::{Reach, Restack};
 use lattice_model::command::submit::{Open, Overwrite, Refresh, Submit, SubmitReach, link_to, whole_stack};
 use lattice_model::event::Detail;
+use lattice_model::gate::Refusal;
 use lattice_model::host::{Draft, HostStacks, OverviewPlace, Pull, PullState, PullText};
 use lattice_model::name::BranchName;
 use lattice_model::plan::Hooks;
@@ -39,12 +40,12 @@ pub enum RestackFirst {
 impl Engine {
     /// Pushes what changed and opens or updates pull requests.
     ///
-    /// `edit` may change what a new pull request says.
+    /// `edit` may change what a new pull request says, or refuse: then nothing is pushed.
     pub fn submit(
         &self,
         mode: &Mode,
         options: &SubmitOptions,
-        edit: impl Fn(&BranchName, PullText) -> PullText,
+        edit: impl Fn(&BranchName, PullText) -> Result<PullText, Refusal>,
     ) -> Result<HostOutcome, EngineError> {
         let host = self.host()?;
         let request = |facts| Submit {
@@ -80,7 +81,7 @@ impl Engine {
         };
         for branch in request(facts.clone()).branches(&snapshot) {
             if facts.pulls.get(&branch).is_none_or(|pull| pull.state != PullState::Open) {
-                let text = edit(&branch, self.pull_text(&snapshot, &branch)?);
+                let text = edit(&branch, self.pull_text(&snapshot, &branch)?)?;
                 facts.texts.insert(branch.clone(), text);
             }
         }
@@ -116,7 +117,7 @@ impl Engine {
             restack: RestackFirst::No,
             hooks: Hooks::Run,
         };
-        self.submit(&Mode::Execute, &options, |_, text| pull.as_ref().map_or(text, |(wanted, _)| wanted.clone()))
+        self.submit(&Mode::Execute, &options, |_, text| Ok(pull.as_ref().map_or(text, |(wanted, _)| wanted.clone())))
     }
 
     fn restack_for(&self, options: &SubmitOptions) -> Result<Outcome, EngineError> {

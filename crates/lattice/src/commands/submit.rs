@@ -3,6 +3,7 @@
 use clap::Args;
 use lattice_engine::{RestackFirst, SubmitOptions};
 use lattice_model::command::submit::{Open, Overwrite, Refresh, SubmitReach};
+use lattice_model::gate::Refusal;
 use lattice_model::host::{Draft, PullText};
 use lattice_model::name::BranchName;
 
@@ -92,7 +93,7 @@ fn submit(app: &App, arguments: &StackArguments, reach: SubmitReach) -> Result<R
     let file = engine.draft("PULL_REQUEST");
     let edits = app.interaction == Interaction::Allowed && !arguments.no_edit && !arguments.preview.dry_run;
     let edit = |branch: &BranchName, text: PullText| {
-        if edits { edited(app, &file, branch, &text).unwrap_or(text) } else { text }
+        if edits { edited(app, &file, branch, &text) } else { Ok(text) }
     };
     let mode = mode(app, arguments.preview);
     let submitted = engine.submit(&mode, &options, edit)?;
@@ -109,9 +110,20 @@ fn submit(app: &App, arguments: &StackArguments, reach: SubmitReach) -> Result<R
 }
 
 /// The text as the user wants it: the first line is the title.
-fn edited(app: &App, file: &std::path::Path, branch: &BranchName, text: &PullText) -> Option<PullText> {
-    let note = format!("# Pull request for {branch}: the first line is its title. Lines with # are left out.");
-    let edited = prompt::edit(app, file, &format!("{}\n\n{}\n\n{note}\n", text.title, text.body)).ok()?;
+fn edited(app: &App, file: &std::path::Path, branch: &BranchName, text: &PullText) -> Result<PullText, Refusal> {
+    let note = format!(
+        "# Pull request for {branch}: the first line is its title. Lines with # are left out.\n# Without a title nothing is submitted."
+    );
+    let edited = prompt::edit(app, file, &format!("{}\n\n{}\n\n{note}\n", text.title, text.body));
+    let edited = edited.map_err(|failure| unwritten(failure.name, branch, &failure.message))?;
     let (title, body) = edited.split_once('\n').unwrap_or((&edited, ""));
-    (!title.trim().is_empty()).then(|| PullText { title: title.trim().to_owned(), body: body.trim().to_owned() })
+    if title.trim().is_empty() {
+        return Err(unwritten("no-title", branch, "the text has no first line"));
+    }
+    Ok(PullText { title: title.trim().to_owned(), body: body.trim().to_owned() })
+}
+
+fn unwritten(code: &'static str, branch: &BranchName, why: &str) -> Refusal {
+    let message = format!("nothing is submitted, since the pull request for {branch} was not written: {why}");
+    Refusal::new(code, message).hint("lattice submit --no-edit takes titles and texts from the commits")
 }

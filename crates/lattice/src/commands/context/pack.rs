@@ -139,25 +139,8 @@ const TASK_BUDGET: usize = 8000;
 /// The code that a task seems to need, without what looks like a secret.
 pub(crate) fn for_task(app: &App, text: &str) -> Result<Packed, Failure> {
     let workspace = shared_workspace(app, Tokenizer::Estimate)?;
-    let request = PackRequest {
-        task: TaskType::Implement,
-        input: text.to_owned(),
-        budget: PackBudget::Prompt(TASK_BUDGET),
-        include: Vec::new(),
-        exclude: Vec::new(),
-        focus: Vec::new(),
-        diff_base: None,
-        errors: Vec::new(),
-        max_files: MAX_FILES,
-        boosts: Vec::new(),
-        critical: Vec::new(),
-        secrets: Secrets::Redact,
-        session_id: None,
-        now: app.now.clone(),
-        threads: std::thread::available_parallelism().map_or(1, usize::from),
-        gatherers: Vec::new(),
-        prioritizer: None,
-    };
+    let asked = PackRequest::new(TaskType::Implement, text, PackBudget::Prompt(TASK_BUDGET), app.now.clone());
+    let request = PackRequest { secrets: Secrets::Redact, ..asked };
     lattice_context::drive(pack(workspace, request, log(app))).map_err(failure)
 }
 
@@ -184,10 +167,8 @@ fn request(app: &App, arguments: &Arguments) -> Result<PackRequest, Failure> {
         let amount: f64 = amount.parse().map_err(|_| boost_failure(text))?;
         Boost::new(pattern, amount).map_err(|_| boost_failure(text))
     };
+    let asked = PackRequest::new(arguments.task, input, budget(arguments)?, app.now.clone());
     Ok(PackRequest {
-        task: arguments.task,
-        input,
-        budget: budget(arguments)?,
         include: arguments.include.clone(),
         exclude: arguments.exclude.clone(),
         focus: arguments.focus.iter().map(|text| place(text)).collect(),
@@ -198,10 +179,8 @@ fn request(app: &App, arguments: &Arguments) -> Result<PackRequest, Failure> {
         critical: arguments.critical.clone(),
         secrets: if arguments.redact { Secrets::Redact } else { Secrets::Warn },
         session_id: arguments.session.clone().or_else(|| Some(lattice_context::task::session_id(&app.seed_and_time()))),
-        now: app.now.clone(),
-        threads: arguments.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from)),
-        gatherers: Vec::new(),
-        prioritizer: None,
+        threads: arguments.threads.unwrap_or(asked.threads),
+        ..asked
     })
 }
 

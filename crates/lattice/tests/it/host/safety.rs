@@ -67,6 +67,28 @@ fn a_lease_uses_only_a_value_that_was_seen_before_planning() {
 }
 
 #[test]
+fn a_text_that_was_not_written_is_not_submitted() {
+    let world = World::path("main <- a*");
+    let empties = world.repo.sandbox().root().join("empties");
+    std::fs::write(&empties, "#!/bin/sh\n: > \"$1\"\n").expect("a script");
+    world.repo.git(&["update-index", "--refresh"]);
+    std::fs::set_permissions(&empties, std::os::unix::fs::PermissionsExt::from_mode(0o755)).expect("it can be run");
+    let (before, remote) = (world.repo.state(), world.remote.refs());
+    for (editor, said) in [("false", "false ended without success"), (empties.to_str().expect("text"), "no first line")]
+    {
+        let output = world.lattice().env("GIT_EDITOR", editor).arg("submit").terminal().run();
+        assert_eq!(output.code, Some(1), "{}", output.snapshot());
+        assert!(
+            output.stdout.contains("nothing is submitted") && output.stdout.contains(said),
+            "{}",
+            output.snapshot()
+        );
+        assert_eq!(world.remote.refs(), remote, "{editor}");
+        assert_same(&before, &world.repo.state());
+    }
+}
+
+#[test]
 fn commits_that_only_the_remote_has_are_never_overwritten_without_force() {
     let world = submitted("main <- a*");
     let bob = world.colleague("bob");
