@@ -1,6 +1,7 @@
-//! Benchmarks: every figure is a ratio to plain Git on the same repository, measured in turns in one run.
+//! Benchmarks: every figure has its peer, plain Git or another tool, measured in turns in the same run.
 
 mod context;
+mod curves;
 mod edits;
 mod fixture;
 mod forge;
@@ -20,26 +21,32 @@ use crate::process::Call;
 pub(crate) use fixture::write as write_file;
 pub(crate) use report::{Section, write as write_report};
 
-/// Builds the release binary, measures, prints the tables and writes them to `docs`.
-pub fn run(root: &Path, name: &str, tree: Option<&str>) -> Result<(), Failure> {
+/// What can be measured, in the order of the document.
+const ALL: [&str; 6] = ["stack", "forge", "context", "large", "protocol", "sprites"];
+
+/// Measures one thing or all of them with the release binary, prints the tables and writes them to `docs/benchmarks.md`.
+///
+/// `tree` is a Git working tree to pack; without one, the sources of all dependencies are taken.
+pub fn run(root: &Path, name: Option<&str>, tree: Option<&str>) -> Result<(), Failure> {
+    let wanted: Vec<_> = ALL.into_iter().filter(|known| name.is_none_or(|name| name == *known)).collect();
+    if wanted.is_empty() {
+        let what = format!("there is no benchmark `{}`; there are: {}", name.unwrap_or_default(), ALL.join(", "));
+        return Err(Failure::Problems(vec![what]));
+    }
     let build = Call { program: "cargo", arguments: &["build", "--release"], environment: &[] };
     build.run(root)?;
-    let sections = match name {
-        "context" => context::run(root, tree)?,
-        "large" => large::run(root)?,
-        "stack" => stack::run(root)?.into_iter().chain(edits::run(root)?).collect(),
-        "forge" => forge::run(root)?,
-        "protocol" => protocol::run(root)?,
-        "sprites" => sprites::run(root)?,
-        other => {
-            let all = "stack, forge, protocol, sprites, context, large";
-            let what = format!("there is no benchmark `{other}`; there are: {all}");
-            return Err(Failure::Problems(vec![what]));
-        }
-    };
-    let file = if name == "stack" { "docs/benchmarks.md".to_owned() } else { format!("docs/benchmarks-{name}.md") };
-    let command = if name == "context" { "bench context TREE".to_owned() } else { format!("bench {name}") };
-    report::write(root, (&file, &command), &sections)
+    for name in wanted {
+        let sections = match name {
+            "stack" => stack::run(root)?.into_iter().chain(edits::run(root)?).collect(),
+            "forge" => forge::run(root)?,
+            "context" => context::run(root, tree)?,
+            "large" => large::run(root)?,
+            "protocol" => protocol::run(root)?,
+            _ => sprites::run(root)?,
+        };
+        report::write(root, (name, &format!("bench {name}")), &sections)?;
+    }
+    Ok(())
 }
 
 /// The release binary.

@@ -11,17 +11,13 @@ const USAGE: &str = "\
 usage: cargo xtask <task>
 
   test                   install what the tests need and run every check
-  bench stack            measure against plain Git, write docs/benchmarks.md
-  bench forge            measure against a slow GitHub, write docs/benchmarks-forge.md
-  bench protocol         measure events and bundles, write docs/benchmarks-protocol.md
-  bench sprites          measure sandboxes and checkpoints, write docs/benchmarks-sprites.md
-  bench context TREE     measure in a Git working tree, write docs/benchmarks-context.md
-  bench large            a diff of 300 MB, a line of 200 MB, write docs/benchmarks-large.md
+  bench                  measure everything and write docs/benchmarks.md
+  bench PART [TREE]      one part of it: stack, forge, context, large, protocol or sprites; context packs TREE
   eval make|recall ...   requests with known answers: make them, and see how many a pack holds
   agents                 real agents from npm in the sandbox, with a scripted model; needs node and npm
   fuzz SECONDS           run each fuzz target so long
-  fuzz stack [N [SEED]]  random commands and plain git against an oracle; 100,000 steps unless told
-  kill [POINTS [SEED]]   kill commands at system calls; every call of every command unless told
+  fuzz stack [N [SEED]]  random commands and plain git against an oracle; unless told 100,000 steps, for docs/benchmarks.md
+  kill [POINTS [SEED]]   kill commands at system calls; unless told at every call of every command, for docs/benchmarks.md
   crowd [ROUNDS]         32 processes at once
   cycles [CYCLES [SEED]] checkpoints and restores of a sprite, with kills
   sprites [N]            so many sprites at once
@@ -36,8 +32,9 @@ fn main() -> ExitCode {
     let root = xtask::root();
     let result = match words.as_slice() {
         ["test"] => suite::run(root),
-        ["bench", name] => bench::run(root, name, None),
-        ["bench", "context", tree] => bench::run(root, "context", Some(tree)),
+        ["bench"] => bench::run(root, None, None),
+        ["bench", name] => bench::run(root, Some(name), None),
+        ["bench", "context", tree] => bench::run(root, Some("context"), Some(tree)),
         ["eval", ..] => eval::run(root, &words[1..]),
         ["agents"] => agents::run(root),
         ["fuzz", "stack", ..] => storm::run(root, "fuzz", &words[2..]),

@@ -1,8 +1,10 @@
 //! Runs the storm tests with more than the share that every test run has.
 
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use crate::Failure;
+use crate::bench::{Section, write_report};
 use crate::process::Call;
 
 /// A kind of storm: its name, its test in one of the suites of the program, its variables in the order of the arguments, and what is meant without them.
@@ -12,6 +14,10 @@ struct Storm {
     test: &'static str,
     variables: &'static [&'static str],
     otherwise: &'static str,
+    /// What the whole storm is, with `{}` for its size.
+    amount: &'static str,
+    about: &'static str,
+    task: &'static str,
 }
 
 const STORMS: [Storm; 6] = [
@@ -21,6 +27,9 @@ const STORMS: [Storm; 6] = [
         test: "fuzz::no_mixture_of_commands_and_plain_git_breaks_a_promise",
         variables: &["LATTICE_FUZZ_STEPS", "LATTICE_FUZZ_SEED"],
         otherwise: "100000",
+        amount: "{} steps",
+        about: "Random commands of Lattice and plain git, checked against an oracle after each.",
+        task: "fuzz stack",
     },
     Storm {
         name: "kill",
@@ -28,6 +37,9 @@ const STORMS: [Storm; 6] = [
         test: "kill::a_kill_at_any_call_leaves_the_old_state_the_new_one_or_both_ways_out",
         variables: &["LATTICE_KILL_POINTS", "LATTICE_KILL_SEED"],
         otherwise: "0",
+        amount: "every point of every command",
+        about: "Commands killed at every call that changes a file or starts a process.",
+        task: "kill",
     },
     Storm {
         name: "crowd",
@@ -35,6 +47,9 @@ const STORMS: [Storm; 6] = [
         test: "crowd::thirty_two_processes_at_once_lose_no_update",
         variables: &["LATTICE_CROWD_ROUNDS"],
         otherwise: "40",
+        amount: "32 processes, {} rounds",
+        about: "Processes that write to one repository at once.",
+        task: "crowd",
     },
     Storm {
         name: "cycles",
@@ -42,6 +57,9 @@ const STORMS: [Storm; 6] = [
         test: "cycles::whatever_a_sprite_did_is_restored_as_it_was_also_after_kills",
         variables: &["LATTICE_CYCLES", "LATTICE_CYCLES_SEED"],
         otherwise: "1000",
+        amount: "{} cycles",
+        about: "Checkpoints and restores of a sprite, with kills: trees are compared in every respect.",
+        task: "cycles",
     },
     Storm {
         name: "sprites",
@@ -49,6 +67,9 @@ const STORMS: [Storm; 6] = [
         test: "scale::sprites_that_run_at_once_lose_no_event_and_all_land",
         variables: &["LATTICE_SPRITES"],
         otherwise: "50",
+        amount: "{} sprites",
+        about: "Sprites at once: each event is stored once, and all of them land.",
+        task: "sprites",
     },
     Storm {
         name: "resumes",
@@ -56,6 +77,9 @@ const STORMS: [Storm; 6] = [
         test: "scale::the_same_answer_given_many_times_at_once_starts_the_agent_once",
         variables: &["LATTICE_RESUMES"],
         otherwise: "100",
+        amount: "{} answers",
+        about: "The same answer to a waiting sprite, many times at once: one effect.",
+        task: "resumes",
     },
 ];
 
@@ -66,7 +90,7 @@ fn drawn() -> u64 {
     u64::from(now.subsec_nanos()) ^ (now.as_secs() << 20)
 }
 
-/// Runs one kind of storm; `arguments` are numbers.
+/// Runs one kind of storm; `arguments` are numbers. Without any it is the whole storm, and its result is kept.
 pub fn run(root: &Path, name: &str, arguments: &[&str]) -> Result<(), Failure> {
     let problem = |what: String| Err(Failure::Problems(vec![what]));
     let Some(storm) = STORMS.iter().find(|storm| storm.name == name) else {
@@ -75,14 +99,32 @@ pub fn run(root: &Path, name: &str, arguments: &[&str]) -> Result<(), Failure> {
     if arguments.len() > storm.variables.len() || arguments.iter().any(|number| number.parse::<u64>().is_err()) {
         return problem(format!("`{name}` takes numbers, at most {}", storm.variables.len()));
     }
+    let whole = arguments.is_empty();
     let mut environment: Vec<_> = storm.variables.iter().copied().zip(arguments.iter().copied()).collect();
-    if environment.is_empty() {
+    if whole {
         environment.push((storm.variables[0], storm.otherwise));
     }
     let drawn = drawn().to_string();
     if let (Some(seed), 1) = (storm.variables.get(1), environment.len()) {
         environment.push((seed, &drawn));
     }
-    let arguments = ["test", "-p", "lattice", "--test", storm.suite, "--", "--exact", "--nocapture", storm.test];
-    Call { program: "cargo", arguments: &arguments, environment: &environment }.run(root)
+    let release: &[&str] = if whole { &["--release"] } else { &[] };
+    let test = ["--exact", "--nocapture", storm.test];
+    let words = [&["test", "-p", "lattice", "--test", storm.suite], release, &["--"], &test].concat();
+    let start = Instant::now();
+    Call { program: "cargo", arguments: &words, environment: &environment }.run(root)?;
+    if whole { keep(root, storm, &environment, start.elapsed()) } else { Ok(()) }
+}
+
+/// Only what passed gets here: a storm that finds something ends with an error.
+fn keep(root: &Path, storm: &Storm, environment: &[(&str, &str)], time: Duration) -> Result<(), Failure> {
+    let mut section = Section::new(
+        "passed",
+        &format!("{} Nothing was found.", storm.about),
+        &["how much", "seed", "minutes, build included"],
+    );
+    let seed = environment.get(1).map_or("none", |(_, seed)| seed);
+    let amount = storm.amount.replace("{}", storm.otherwise);
+    section.row(vec![amount, seed.to_owned(), format!("{:.0}", time.as_secs_f64() / 60.0)]);
+    write_report(root, (&format!("storm: {}", storm.name), storm.task), &[section])
 }

@@ -5,6 +5,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use crate::Failure;
+use crate::process::Call;
 
 use super::fixture::{Fixture, Size, write as write_file};
 use super::measure::{Contestant, Timing, in_turns, ratio, shown};
@@ -40,15 +41,31 @@ pub(super) struct Line {
 }
 
 pub(super) fn run(root: &Path, tree: Option<&str>) -> Result<Vec<Section>, Failure> {
-    let problem = |what: String| Failure::Problems(vec![what]);
-    let tree = tree.ok_or_else(|| problem("name a Git working tree: cargo xtask bench context TREE".to_owned()))?;
     let scratch = tempfile::tempdir().map_err(|cause| Failure::File { path: std::env::temp_dir(), cause })?;
-    let bench = Bench { lattice: program(root), tree: PathBuf::from(tree), scratch: scratch.path() };
+    let tree = match tree {
+        Some(tree) => PathBuf::from(tree),
+        None => sources(root, &scratch.path().join("sources"))?,
+    };
+    let bench = Bench { lattice: program(root), tree, scratch: scratch.path() };
     let files = bench.files()?;
     if files < LEAST_FILES {
-        return Err(problem(format!("{tree} has {files} files; the figures are about {LEAST_FILES} or more")));
+        let what = format!("{} has {files} files; the figures are about {LEAST_FILES} or more", bench.tree_text());
+        return Err(Failure::Problems(vec![what]));
     }
     Ok(vec![bench.cold(files)?, bench.warm()?, bench.builders()?])
+}
+
+/// A working tree with the sources of all dependencies: large, real, and the same for everybody.
+fn sources(root: &Path, tree: &Path) -> Result<PathBuf, Failure> {
+    let place = tree.display().to_string();
+    let cargo = ["vendor", "--quiet", "--locked", &place];
+    Call { program: "cargo", arguments: &cargo, environment: &[] }.run(root)?;
+    let identity = ["-c", "user.name=Bench", "-c", "user.email=bench@example.invalid"];
+    let commit = [&["-C", &place], identity.as_slice(), &["commit", "-qm", "sources"]].concat();
+    for arguments in [&["init", "-q", &place][..], &["-C", &place, "add", "-Af", "."], &commit] {
+        Call { program: "git", arguments, environment: &[] }.run(root)?;
+    }
+    Ok(tree.to_owned())
 }
 
 struct Bench<'a> {

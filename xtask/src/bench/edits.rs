@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::Failure;
 
+use super::curves::Curve;
 use super::fixture::{Fixture, Size, branch, write};
 use super::measure::{Contestant, compared, in_turns, shown};
 use super::report::Section;
@@ -89,6 +90,7 @@ impl Bench {
             "A restack of a stack where each branch is checked out in a worktree of its own: 100 files, one commit per branch. A time per worktree that does not grow is linear.",
             &["worktrees", "median", "best", "median per worktree"],
         );
+        let mut curve = Curve { name: "lattice restack".to_owned(), points: Vec::new() };
         for branches in [10, 30, 100] {
             let size = Size { branches, commits: 1, files: 100 };
             let fixture = self.fixture(&format!("worktrees-{branches}"), size)?;
@@ -105,9 +107,11 @@ impl Bench {
             }];
             let timings = in_turns(3, &mut contestants)?;
             let timing = &timings[0];
+            curve.points.push((branches, timing.median));
             let each = timing.median / u32::try_from(branches).unwrap_or(1);
             section.row(vec![branches.to_string(), shown(timing.median), shown(timing.best), shown(each)]);
         }
+        section.draw("worktrees", vec![curve]);
         Ok(section)
     }
 

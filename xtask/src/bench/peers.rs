@@ -12,23 +12,16 @@ type Work = fn(&Fixture, &Path) -> Result<(), Failure>;
 /// A tool that can bring a stack onto its moved trunk.
 pub(super) struct Peer {
     pub(super) name: &'static str,
-    pub(super) program: PathBuf,
+    pub(super) program: &'static str,
+    /// What it answers to and others of that name do not.
+    probe: &'static str,
     /// Makes the stack known to it.
     pub(super) prepare: Work,
     pub(super) restack: Work,
 }
 
-struct Known {
-    name: &'static str,
-    program: &'static str,
-    /// What it answers to and others of that name do not.
-    probe: &'static str,
-    prepare: Work,
-    restack: Work,
-}
-
-const KNOWN: [Known; 3] = [
-    Known {
+const PEERS: [Peer; 5] = [
+    Peer {
         name: "git machete traverse",
         program: "git-machete",
         probe: "--version",
@@ -37,14 +30,14 @@ const KNOWN: [Known; 3] = [
             fixture.run(program, &["traverse", "-y", "--no-push", "--start-from=first-root", "--return-to=here"], &[])
         },
     },
-    Known {
+    Peer {
         name: "git stack --rebase",
         program: "git-stack",
         probe: "--version",
         prepare: prepare_git_stack,
         restack: |fixture, program| fixture.run(program, &["--rebase", "--base", "main"], &[]),
     },
-    Known {
+    Peer {
         name: "latticework's lt restack, once for each branch",
         program: "lt",
         probe: "changelog",
@@ -55,17 +48,34 @@ const KNOWN: [Known; 3] = [
             fixture.branches().iter().try_for_each(restack)
         },
     },
+    Peer {
+        name: "git branchless move",
+        program: "git-branchless",
+        probe: "--version",
+        prepare: |fixture, program| fixture.run(program, &["init", "--main-branch", "main"], &[]),
+        restack: |fixture, program| fixture.run(program, &["move", "--base", "HEAD", "--dest", "main"], &[]),
+    },
+    Peer {
+        name: "jj rebase",
+        program: "jj",
+        probe: "--version",
+        prepare: |fixture, program| fixture.run(program, &["git", "init", "--colocate"], &[]),
+        restack: |fixture, program| {
+            let top = fixture.branches().pop().unwrap_or_default();
+            fixture.run(program, &["rebase", "--branch", &top, "--destination", "main"], &[])
+        },
+    },
 ];
 
-/// Those that are there.
-pub(super) fn installed() -> Vec<Peer> {
-    let found = |known: &Known| {
-        let program = find(known.program)?;
+/// Those that are there, with the path of each.
+pub(super) fn installed() -> Vec<(&'static Peer, PathBuf)> {
+    let found = |peer: &'static Peer| {
+        let program = find(peer.program)?;
         let path = program.display().to_string();
-        Call { program: &path, arguments: &[known.probe], environment: &[] }.answer()?;
-        Some(Peer { name: known.name, program, prepare: known.prepare, restack: known.restack })
+        Call { program: &path, arguments: &[peer.probe], environment: &[] }.answer()?;
+        Some((peer, program))
     };
-    KNOWN.iter().filter_map(found).collect()
+    PEERS.iter().filter_map(found).collect()
 }
 
 #[expect(clippy::disallowed_methods, reason = "peers are measured only where they are installed")]

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::Failure;
 
+use super::curves::Curve;
 use super::fixture::{Fixture, Size, branch, write};
 use super::measure::{Contestant, Timing, compared, in_turns, ratio, shown};
 use super::peers;
@@ -45,8 +46,7 @@ impl Bench {
             |suffix: &str| Fixture::new(&self.scratch, &format!("{name}-{suffix}"), size).map(std::cell::RefCell::new);
         let (plain, rebased, ours) = (fixture("git")?, fixture("rebase")?, fixture("lattice")?);
         let peers = if size.branches == PEERS_UP_TO { peers::installed() } else { Vec::new() };
-        let theirs =
-            peers.iter().map(|peer| fixture(peer.program.file_name().and_then(|name| name.to_str()).unwrap_or("peer")));
+        let theirs = peers.iter().map(|(peer, _)| fixture(peer.program));
         let theirs = theirs.collect::<Result<Vec<_>, _>>()?;
         let ids = std::cell::RefCell::new(String::new());
         let mut contestants = vec![
@@ -72,12 +72,12 @@ impl Bench {
                 run: Box::new(|| rebased.borrow().git(&["rebase", "-q", "--update-refs", "main"])),
             });
         }
-        for (peer, repository) in peers.iter().zip(&theirs) {
-            (peer.prepare)(&repository.borrow(), &peer.program)?;
+        for ((peer, program), repository) in peers.iter().zip(&theirs) {
+            (peer.prepare)(&repository.borrow(), program)?;
             contestants.push(Contestant {
                 name: peer.name.to_owned(),
                 prepare: Box::new(|| repository.borrow_mut().move_trunk()),
-                run: Box::new(|| (peer.restack)(&repository.borrow(), &peer.program)),
+                run: Box::new(|| (peer.restack)(&repository.borrow(), program)),
             });
         }
         let timings = in_turns(if size.branches > 100 { 3 } else { ROUNDS }, &mut contestants)?;
@@ -126,10 +126,15 @@ impl Bench {
             "One commit per branch, 500 files. Times are medians; a ratio that stays the same is linear like Git's own.",
             &["branches", "restack", "ratio to git", "git processes", "log", "ratio to git", "git processes"],
         );
+        let curve = |name: &str| Curve { name: name.to_owned(), points: Vec::new() };
+        let mut curves = ["git replay + update-ref", "lattice restack", "git for-each-ref", "lattice log"].map(curve);
         for branches in [10, 100, 1000] {
             let size = Size { branches, commits: 1, files: 500 };
             let restack = self.time_restack(&format!("grow-{branches}"), size)?;
             let log = self.time_log(&format!("grow-log-{branches}"), size)?;
+            for (curve, timing) in curves.iter_mut().zip([&restack[0], &restack[1], &log[0], &log[1]]) {
+                curve.points.push((branches, timing.median));
+            }
             section.row(vec![
                 branches.to_string(),
                 shown(restack[1].median),
@@ -140,6 +145,7 @@ impl Bench {
                 self.processes(&format!("grow-log-count-{branches}"), size, &["log"])?.to_string(),
             ]);
         }
+        section.draw("branches", curves.to_vec());
         Ok(section)
     }
 

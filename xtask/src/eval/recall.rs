@@ -58,7 +58,7 @@ pub(super) fn run(root: &Path, file: &Path, repos: &Path, most: usize) -> Result
     }
     eprintln!();
     let command = "eval recall --instances FILE.jsonl --repos DIR";
-    write_report(root, ("docs/benchmarks-recall.md", command), &[ranks(&set, &outcomes), packs(&outcomes)])
+    write_report(root, ("recall", command), &[ranks(&set, &outcomes), packs(&outcomes)])
 }
 
 fn outcome(lattice: &Path, path: &Path, instance: &Instance) -> Result<Outcome, Failure> {
