@@ -46,11 +46,11 @@ pub enum Uncommitted {
     Left,
 }
 
-/// The command that makes a checkout of `commit` in an empty workspace.
-pub fn base_command(commit: Oid) -> Vec<String> {
+/// The command that makes a checkout of `commit` in an empty workspace, which finds the host's objects at `objects`.
+pub fn base_command(commit: Oid, objects: &Path) -> Vec<String> {
     let format = if commit.hex_len() == 64 { "sha256" } else { "sha1" };
-    let words = ["sh", "-c", MAKE_BASE, "base", &commit.to_string(), format, OBJECTS_INSIDE];
-    words.map(str::to_owned).into()
+    let objects = objects.display().to_string();
+    ["sh", "-c", MAKE_BASE, "base", &commit.to_string(), format, &objects].map(str::to_owned).into()
 }
 
 /// The command that gives out everything above `base`.

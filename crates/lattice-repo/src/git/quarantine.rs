@@ -9,13 +9,13 @@ use lattice_model::id::Oid;
 use super::error::GitError;
 use super::process::Git;
 
-/// What the workspace of a sprite is made with and what leaves it; both run inside its sandbox.
+/// What the workspace of a sprite is made with and what leaves it; both run inside its sandbox, if it has one.
 pub(crate) const MAKE_BASE: &str = r#"set -e
-cd /workspace
+cd "$LATTICE_WORKSPACE"
 git init --quiet --template= --object-format="$2" .
 mkdir -p .git/objects/info .git/info .git/refs/heads .lattice
 echo "$3" > .git/objects/info/alternates
-echo "/.lattice/" > .git/info/exclude
+echo "/.lattice" > .git/info/exclude
 echo "$1" > .git/HEAD
 git config gc.auto 0
 git config maintenance.auto false
@@ -29,7 +29,7 @@ git status --porcelain > /dev/null
 "#;
 
 /// First a list, then an empty line, then a pack of what the base does not have.
-pub(crate) const EXPORT: &str = r#"cd /workspace || exit 1
+pub(crate) const EXPORT: &str = r#"cd "$LATTICE_WORKSPACE" || exit 1
 export GIT_OPTIONAL_LOCKS=0
 quiet="-c core.hooksPath=/dev/null -c core.fsmonitor=false -c commit.gpgSign=false -c gc.auto=0"
 if [ "$2" = collect ] && [ -n "$(git $quiet status --porcelain 2>/dev/null)" ]; then

@@ -10,6 +10,8 @@
 //! <sprite>/context.json what code was put together for it
 //! <sprite>/log          what the agent printed, masked
 //! ```
+//!
+//! Without a sandbox there are no layers: `upper/` is the whole checkout, `home/` the home, and a link leads to `mail/`.
 
 use std::fs;
 use std::io;
@@ -21,7 +23,7 @@ use lattice_model::id::Oid;
 use lattice_model::name::BranchName;
 use lattice_repo::workspace;
 
-use crate::sandbox::{Bind, ID_FOR_ROOT, Layer, Limits, Probe, Sandbox, SandboxError, Spec, Tree};
+use crate::sandbox::{Bind, ID_FOR_ROOT, Isolation, Layer, Limits, Probe, Sandbox, SandboxError, Spec, Tree};
 
 /// Why a place could not be made.
 #[derive(Debug, thiserror::Error)]
@@ -44,12 +46,16 @@ pub struct SpritePlace {
     pub program: PathBuf,
     /// Whose the files are if this is root's.
     pub owner: Option<u32>,
+    pub isolation: Isolation,
     /// Layers of isolation that a test leaves out.
     pub omit: Vec<Layer>,
 }
 
 /// Layers of a checkpoint that are whole.
 const RESTORED: &str = "restored";
+
+/// Where the agent sees this program.
+const PROGRAM_INSIDE: &str = "/run/lattice/lattice";
 
 /// The file that the code is remembered in.
 const CONTEXT: &str = "context.json";
@@ -69,7 +75,16 @@ impl SpritePlace {
             repository: repository.to_owned(),
             program: program.to_owned(),
             owner: is_root.then_some(ID_FOR_ROOT),
+            isolation: Isolation::Strict,
             omit: Vec::new(),
+        }
+    }
+
+    /// Where the agent sees its workspace.
+    pub fn workspace(&self) -> PathBuf {
+        match self.isolation {
+            Isolation::Strict => PathBuf::from("/workspace"),
+            Isolation::None => self.own.join("upper"),
         }
     }
 
@@ -113,9 +128,16 @@ impl SpritePlace {
 
     /// Makes all folders of a new sprite, with its branch checked out at `commit`.
     pub fn create(&self, branch: &BranchName, commit: Oid) -> Result<(), PlaceError> {
-        self.make_base(commit)?;
+        match self.isolation {
+            Isolation::Strict => self.make_base(commit)?,
+            Isolation::None => {}
+        }
         for name in ["", "root", "mail", "mail/context", "mail/skills", "packs", "upper", "home", "empty"] {
             self.folder(&self.own.join(name))?;
+        }
+        match self.isolation {
+            Isolation::Strict => {}
+            Isolation::None => self.check_out(commit)?,
         }
         for (path, text) in workspace::branch_files(branch, commit) {
             let mut folder = self.own.join("upper");
@@ -145,7 +167,7 @@ impl SpritePlace {
         ] {
             self.folder(folder)?;
         }
-        let mut spec = self.spec(workspace::base_command(commit));
+        let mut spec = self.spec(workspace::base_command(commit, Path::new(workspace::OBJECTS_INSIDE)));
         spec.root = making.join("root");
         spec.workspace = Tree::Plain(making.join("tree"));
         spec.home = Tree::Plain(making.join("home"));
@@ -158,10 +180,23 @@ impl SpritePlace {
         fs::remove_dir_all(&making).map_err(at(&making))
     }
 
+    /// Makes a checkout of the sprite's own, with the mailbox where a sandbox would have it.
+    fn check_out(&self, commit: Oid) -> Result<(), PlaceError> {
+        let command = workspace::base_command(commit, &self.repository.join("objects"));
+        let [workspace, home] = self.layers(commit)?;
+        let spec = Spec { workspace, home, ..self.spec(command) };
+        let made = Sandbox::run(&self.program, &spec, 1 << 20);
+        made.map_err(|source| PlaceError::Base { commit: commit.short(), source })?;
+        let mail = self.own.join("upper/.lattice");
+        let linked = remove_all(&mail).and_then(|()| std::os::unix::fs::symlink("../mail", &mail));
+        linked.and_then(|()| self.own(&mail)).map_err(at(&mail))
+    }
+
     /// A sandbox that can see the repository's objects and nothing else of the host.
     fn spec(&self, command: Vec<String>) -> Spec {
         let from = self.repository.join("objects");
         Spec {
+            isolation: self.isolation,
             root: self.own.join("root"),
             workspace: Tree::Plain(self.own.join("empty")),
             home: Tree::Plain(self.own.join("empty")),
@@ -169,7 +204,7 @@ impl SpritePlace {
             binds: vec![Bind { from, to: workspace::OBJECTS_INSIDE.into() }],
             checkpoints: None,
             command,
-            environment: environment(),
+            environment: self.environment(),
             host_id: self.owner,
             limits: Limits::default(),
             doors: Vec::new(),
@@ -187,7 +222,7 @@ impl SpritePlace {
     pub fn agent(&self, commit: Oid, command: Vec<String>) -> Result<Spec, PlaceError> {
         let [workspace, home] = self.layers(commit)?;
         let mut spec = self.spec(command);
-        spec.binds.push(Bind { from: self.program.clone(), to: "/run/lattice/lattice".into() });
+        spec.binds.push(Bind { from: self.program.clone(), to: PROGRAM_INSIDE.into() });
         Ok(Spec { workspace, home, mail: Some(self.mail()), checkpoints: Some(self.packs()), ..spec })
     }
 
@@ -210,6 +245,9 @@ impl SpritePlace {
     /// Workspace and home, as the agent or a restore left them.
     fn layers(&self, commit: Oid) -> Result<[Tree; 2], PlaceError> {
         self.finish_restore().map_err(at(&self.own))?;
+        if self.isolation == Isolation::None {
+            return Ok([Tree::Plain(self.own.join("upper")), Tree::Plain(self.own.join("home"))]);
+        }
         Ok([self.overlay("upper", &self.base(commit))?, self.overlay("home", &self.own.join("empty"))?])
     }
 
@@ -219,6 +257,29 @@ impl SpritePlace {
         remove_all(&work).map_err(at(&work))?;
         self.folder(&work)?;
         Ok(Tree::Overlay { lower: vec![lower.to_owned()], upper: self.own.join(upper), work })
+    }
+
+    /// What every command finds in its environment.
+    fn environment(&self) -> Vec<(String, String)> {
+        let (home, programs) = match self.isolation {
+            Isolation::Strict => (PathBuf::from("/home/agent"), Path::new(PROGRAM_INSIDE).parent()),
+            Isolation::None => (self.own.join("home"), self.program.parent()),
+        };
+        let programs = programs.unwrap_or(Path::new("/")).display();
+        let fixed = [
+            ("HOME", home.display().to_string()),
+            ("USER", "agent".to_owned()),
+            ("LOGNAME", "agent".to_owned()),
+            ("SHELL", "/bin/bash".to_owned()),
+            ("LANG", "C.UTF-8".to_owned()),
+            ("TMPDIR", "/tmp".to_owned()),
+            ("TERM", "dumb".to_owned()),
+            ("PATH", format!("{programs}:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin")),
+            ("GIT_TERMINAL_PROMPT", "0".to_owned()),
+            ("LATTICE_WORKSPACE", self.workspace().display().to_string()),
+            ("LATTICE_SANDBOX", self.isolation.as_str().to_owned()),
+        ];
+        fixed.map(|(name, value)| (name.to_owned(), value)).into()
     }
 
     /// Puts the layers of a checkpoint in the place of those that are there.
@@ -298,23 +359,6 @@ impl SpritePlace {
     pub fn destroy(&self) -> io::Result<()> {
         remove_all(&self.own)
     }
-}
-
-/// What every command in a sandbox finds in its environment.
-pub(super) fn environment() -> Vec<(String, String)> {
-    let fixed = [
-        ("HOME", "/home/agent"),
-        ("USER", "agent"),
-        ("LOGNAME", "agent"),
-        ("SHELL", "/bin/bash"),
-        ("LANG", "C.UTF-8"),
-        ("TMPDIR", "/tmp"),
-        ("TERM", "dumb"),
-        ("PATH", "/run/lattice:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"),
-        ("GIT_TERMINAL_PROMPT", "0"),
-        ("LATTICE_WORKSPACE", "/workspace"),
-    ];
-    fixed.map(|(name, value)| (name.to_owned(), value.to_owned())).into()
 }
 
 /// Removes a checkout that no sprite has any more.

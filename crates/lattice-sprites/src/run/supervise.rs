@@ -20,7 +20,7 @@ use super::usage::{self, Usage};
 use crate::merge::Identity;
 use crate::network::{self, Network, Refusals};
 use crate::protocol::{Event, EventType, Finding, Happening, Rule};
-use crate::sandbox::{Order, Report, Sandbox, SandboxError, Spec, Started};
+use crate::sandbox::{Isolation, Order, Report, Sandbox, SandboxError, Spec, Started};
 use crate::store::{Answer, CheckpointCost, CheckpointRow, Effect, Recorder, SessionKey, Sprite, Store, StoreError};
 
 /// The socket in the mailbox that a sprite asks for checkpoints through.
@@ -121,8 +121,12 @@ pub fn supervise(job: &Job<'_>, store: &mut Store, watcher: &mut dyn Watcher) ->
         recorder.merger.rules.observe(Happening::Resumed);
     }
     let listener = listen(job.place)?;
-    let spec = job.network.with_doors(&job.spec);
+    let spec = match job.spec.isolation {
+        Isolation::Strict => job.network.with_doors(&job.spec),
+        Isolation::None => job.spec.clone(),
+    };
     let Started { sandbox, reports, stdout, stderr, doors } = Sandbox::start(&job.place.program, &spec)?;
+    record_limits(store, job.sprite, &sandbox.limited_by())?;
     let refusals = Refusals::default();
     let _serving =
         network::serve(doors.into_iter().zip(job.network.behind()).collect(), &job.network.hosts, refusals.clone())?;
@@ -135,7 +139,10 @@ pub fn supervise(job: &Job<'_>, store: &mut Store, watcher: &mut dyn Watcher) ->
         reports.map(Heard::Report).chain([Heard::ReportsEnded]).try_for_each(|said| reports_sender.send(said))
     });
     thread::spawn(move || listener.incoming().flatten().try_for_each(|asked| sender.send(Heard::Asked(asked))));
-    let log = File::options().append(true).create(true).open(job.place.log())?;
+    let mut log = File::options().append(true).create(true).open(job.place.log())?;
+    if spec.isolation == Isolation::None {
+        log.write_all(b"[lattice] what follows ran without a sandbox\n")?;
+    }
     let mut watch = Watch {
         job,
         store,
@@ -228,8 +235,11 @@ impl Watch<'_, '_> {
             return None;
         }
         self.measured = Instant::now();
-        let used = usage::memory(self.sandbox.process());
-        (used > memory_bytes).then(|| format!("{} MB of memory", memory_bytes >> 20))
+        let is_too_much = match self.sandbox.ran_out_of_memory() {
+            Some(ran_out) => ran_out,
+            None => usage::memory(self.sandbox.process()) > memory_bytes,
+        };
+        is_too_much.then(|| memory_limit(memory_bytes))
     }
 
     fn stdout(&mut self, bytes: &[u8]) -> Result<(), RunError> {
@@ -338,6 +348,9 @@ impl Watch<'_, '_> {
         let effects = self.recorder.finish(self.store, crate::store::Ending::ReadToItsEnd, &now)?;
         self.hear(effects);
         self.note_refusals()?;
+        if self.ending.limit.is_none() && self.sandbox.ran_out_of_memory() == Some(true) {
+            self.ending.limit = Some(memory_limit(self.job.limits.memory_bytes));
+        }
         self.sandbox.order(&Order::End)?;
         self.sandbox.wait()?;
         self.log.sync_data()?;
@@ -346,6 +359,17 @@ impl Watch<'_, '_> {
         self.store.end_session(self.session, &exit, &now)?;
         Ok((verdict, said))
     }
+}
+
+fn memory_limit(bytes: u64) -> String {
+    format!("{} MB of memory", bytes >> 20)
+}
+
+/// Remembers what limits a sprite, which is known once it runs.
+fn record_limits(store: &Store, sprite: &Sprite, by: &str) -> Result<(), RunError> {
+    let mut run: serde_json::Value = serde_json::from_str(&store.sprite(&sprite.name)?.run).unwrap_or_default();
+    run["limits"]["by"] = serde_json::Value::from(by);
+    Ok(store.set_run(sprite.key, &run.to_string())?)
 }
 
 /// A process by its number and the time it began, since numbers are used again.

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::sandbox::below;
+
 /// What all processes of a sprite together may use.
 #[derive(Debug, Clone, Copy)]
 pub struct Usage {
@@ -13,17 +15,7 @@ pub struct Usage {
 
 /// Memory of a process and of everything below it, what they share counted once.
 pub(super) fn memory(process: u32) -> u64 {
-    let mut waiting = vec![process];
-    let mut bytes = 0;
-    while let Some(process) = waiting.pop() {
-        bytes += proportional(process);
-        let tasks = std::fs::read_dir(format!("/proc/{process}/task"));
-        for task in tasks.into_iter().flatten().flatten() {
-            let children = std::fs::read_to_string(task.path().join("children")).unwrap_or_default();
-            waiting.extend(children.split_whitespace().filter_map(|child| child.parse::<u32>().ok()));
-        }
-    }
-    bytes
+    [process].into_iter().chain(below(process)).map(proportional).sum()
 }
 
 /// The part of memory that is this process's, or all that it has where the kernel does not tell.

@@ -64,14 +64,22 @@ fn filter_calls(renaming: Renaming) -> io::Result<Option<OwnedFd>> {
 }
 
 fn limit(limits: &Limits) -> io::Result<()> {
-    let all = [
-        (Resource::Nproc, limits.processes),
+    limit_to(&[(Resource::Nproc, limits.processes)])?;
+    limit_bare(limits)
+}
+
+/// Limits that need no namespace: without one, all processes of the user would be counted.
+pub(super) fn limit_bare(limits: &Limits) -> io::Result<()> {
+    limit_to(&[
         (Resource::Fsize, limits.file_bytes),
         (Resource::Nofile, limits.open_files),
         (Resource::Core, 0),
         (Resource::Memlock, 8 << 20),
-    ];
-    for (resource, most) in all {
+    ])
+}
+
+fn limit_to(all: &[(Resource, u64)]) -> io::Result<()> {
+    for (resource, most) in all.iter().copied() {
         let most = rustix::process::getrlimit(resource).maximum.map_or(most, |allowed| allowed.min(most));
         rustix::process::setrlimit(resource, Rlimit { current: Some(most), maximum: Some(most) })?;
     }

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use libc::pid_t;
 
+use super::family::Family;
 use super::sys::{self, Change, Patience};
 
 /// Everything is held until this is let go.
@@ -16,12 +17,12 @@ pub(super) struct Frozen {
     pub(super) ended: Vec<(pid_t, Change)>,
 }
 
-/// Stops all tasks but this one. A signal would do it too, but shells would see it; a tracer they do not see.
-pub(super) fn freeze() -> Frozen {
+/// Stops all tasks of a family but this one. A signal would do it too, but shells would see it; a tracer they do not see.
+pub(super) fn freeze(family: Family) -> Frozen {
     let mut frozen = Frozen { held: BTreeMap::new(), ended: Vec::new() };
     let mut seized = BTreeSet::new();
     loop {
-        let new: Vec<_> = tasks().into_iter().filter(|task| !seized.contains(task)).collect();
+        let new: Vec<_> = family.tasks().into_iter().filter(|task| !seized.contains(task)).collect();
         if new.is_empty() {
             return frozen;
         }
@@ -76,16 +77,6 @@ impl Drop for Frozen {
     fn drop(&mut self) {
         self.held.iter().for_each(|(task, signal)| drop(sys::release(*task, *signal)));
     }
-}
-
-/// All tasks of the sandbox but the first process.
-fn tasks() -> Vec<pid_t> {
-    let numbers = |folder: &str| -> Vec<pid_t> {
-        let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-        entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
-    };
-    let processes = numbers("/proc").into_iter().filter(|process| *process != 1);
-    processes.flat_map(|process| numbers(&format!("/proc/{process}/task"))).collect()
 }
 
 /// Whether a task will not stop and need not: it is over, or it waits in `vfork` for its child to begin.

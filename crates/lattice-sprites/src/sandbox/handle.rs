@@ -8,7 +8,8 @@ use std::path::Path;
 use std::process::{Child, ChildStderr, ChildStdout};
 
 use super::door;
-use super::spec::{Layer, Order, Report, Spec, Stage};
+use super::group::Group;
+use super::spec::{Isolation, Layer, Order, Report, Spec, Stage};
 use crate::process;
 
 /// Why there is no sandbox.
@@ -29,6 +30,9 @@ pub enum SandboxError {
 pub struct Sandbox {
     child: Child,
     control: UnixStream,
+    isolation: Isolation,
+    /// Removed after everything in it is gone.
+    group: Option<Group>,
 }
 
 /// What a new sandbox gives to its supervisor.
@@ -59,7 +63,9 @@ impl Sandbox {
         let (Some(stdout), Some(stderr)) = (child.stdout.take(), child.stderr.take()) else {
             return Err(io::Error::other("the launcher has no output").into());
         };
-        let mut sandbox = Self { child, control: launched.control };
+        let wanted = spec.limits.memory_bytes.filter(|_| !spec.omit.contains(&Layer::Group));
+        let group = wanted.and_then(|memory| Group::around(child.id(), memory, spec.limits.processes));
+        let mut sandbox = Self { child, control: launched.control, isolation: spec.isolation, group };
         sandbox.send(&spec)?;
         let (doors, began) = match spec.doors.is_empty() {
             true => (Vec::new(), Vec::new()),
@@ -78,6 +84,22 @@ impl Sandbox {
                 Err(io::Error::other(format!("it ended without a word: {said}")).into())
             }
         }
+    }
+
+    /// What limits it, as people are told.
+    pub fn limited_by(&self) -> String {
+        match (&self.group, self.isolation) {
+            (Some(group), _) => format!("{}, and rlimits", group.name()),
+            (None, Isolation::Strict) => "rlimits, and the supervisor's watch over the sum".to_owned(),
+            (None, Isolation::None) => {
+                "rlimits, but for the number of processes, and the supervisor's watch over the sum".to_owned()
+            }
+        }
+    }
+
+    /// Whether the kernel kept it from more memory than it may use; `None` where the kernel does not count.
+    pub fn ran_out_of_memory(&self) -> Option<bool> {
+        self.group.as_ref().map(Group::ran_out_of_memory)
     }
 
     /// The launcher, which everything inside is below of.
@@ -156,6 +178,25 @@ fn stage_name(stage: Stage) -> String {
 }
 
 impl SandboxError {
+    /// Whether this system does not give what a sandbox is made of.
+    pub fn is_of_the_system(&self) -> bool {
+        match self {
+            Self::Refused { stage, .. } => match stage {
+                Stage::Namespaces
+                | Stage::Ids
+                | Stage::Root
+                | Stage::Overlay
+                | Stage::Bind
+                | Stage::Proc
+                | Stage::Privileges
+                | Stage::Landlock
+                | Stage::Seccomp => true,
+                Stage::Order | Stage::Doors | Stage::Folders | Stage::Limits | Stage::Canary | Stage::Command => false,
+            },
+            Self::Launcher(_) | Self::Failed(_) | Self::TooMuch(_) => false,
+        }
+    }
+
     /// What the user can do about it.
     pub fn hint(&self) -> Option<&'static str> {
         let Self::Refused { stage, errno, .. } = self else { return None };
@@ -177,6 +218,7 @@ impl SandboxError {
             }
             (Stage::Overlay, _) => "an overlay as an ordinary user needs Linux 5.11 or later",
             (Stage::Landlock, _) => "Landlock must be among the kernel's security modules (boot parameter lsm=)",
+            (Stage::Folders, libc::EACCES) => "give others the right to enter the folders on the way to it (chmod o+x)",
             (Stage::Command, libc::ENOENT) => {
                 "the sandbox sees /usr and the folder of the program itself; is it installed?"
             }

@@ -7,13 +7,14 @@ use std::time::Instant;
 
 use rustix::event::{PollFd, PollFlags};
 
+use super::family::Family;
 use super::filter::Renaming;
 use super::launcher::{At as _, Control, Refusal, let_go_of_output};
 use super::rename::Renames;
 use super::root::Layers;
-use super::spec::{Order, Report, Spec, Stage, Tree};
+use super::spec::{Isolation, Order, Report, Spec, Stage, Tree};
 use super::sys::{self, Change, Fork, Patience};
-use super::{canary, confine, door, freeze};
+use super::{bare, canary, confine, door, freeze};
 use crate::checkpoint::{self, Roots};
 use crate::process;
 
@@ -54,19 +55,26 @@ pub(super) fn start(spec: &Spec, control: &mut Control) -> Result<Agent, Refusal
 /// Becomes the agent; comes back only with the reason why not.
 fn become_agent(spec: &Spec, told: &UnixStream) -> Refusal {
     let _ = rustix::process::setsid();
-    let confined = rustix::process::chdir("/workspace").at(Stage::Command, "/workspace");
-    let confined = confined.and_then(|()| confine::confine(spec, renaming(spec)));
-    let heard = confined.and_then(|listener| match listener {
-        Some(listener) => door::send(told, &[listener]).at(Stage::Seccomp, "the filter of system calls"),
-        None => Ok(()),
-    });
-    if let Err(refused) = heard.and_then(|()| canary::sing(spec)) {
+    let ready = match spec.isolation {
+        Isolation::Strict => confined(spec, told),
+        Isolation::None => bare::enter(spec),
+    };
+    if let Err(refused) = ready {
         return refused;
     }
     let error = process::become_command(&spec.command, &spec.environment);
     let errno = error.raw_os_error().unwrap_or(0);
     let program = spec.command.first().cloned().unwrap_or_default();
     Refusal { stage: Stage::Command, detail: format!("{program}: {error}"), errno }
+}
+
+/// Gives up everything that the agent is not to have, and sees that it is gone.
+fn confined(spec: &Spec, told: &UnixStream) -> Result<(), Refusal> {
+    rustix::process::chdir("/workspace").at(Stage::Command, "/workspace")?;
+    if let Some(listener) = confine::confine(spec, renaming(spec))? {
+        door::send(told, &[listener]).at(Stage::Seccomp, "the filter of system calls")?;
+    }
+    canary::sing(spec)
 }
 
 /// Only an overlay has folders that it cannot rename.
@@ -79,7 +87,9 @@ fn renaming(spec: &Spec) -> Renaming {
 
 /// What the first process watches over.
 struct Watch<'a> {
+    spec: &'a Spec,
     agent: libc::pid_t,
+    family: Family,
     renames: Renames,
     roots: Option<Roots>,
     control: &'a mut Control,
@@ -94,13 +104,20 @@ pub(super) fn watch(spec: &Spec, agent: Agent, layers: Layers, control: &mut Con
     let Ok(signals) = process::child_signals() else { return 125 };
     let (renames, agent) = (agent.renames, agent.process);
     let roots = roots(layers);
-    let mut watch = Watch { agent, renames, roots, control, signals, running: true, missed: Vec::new() };
+    let family = match spec.isolation {
+        Isolation::Strict => Family::Namespace,
+        Isolation::None => Family::Descendants,
+    };
+    let mut watch = Watch { spec, agent, family, renames, roots, control, signals, running: true, missed: Vec::new() };
     loop {
         watch.look();
         match watch.next() {
             Next::Look => {}
             Next::Rename => watch.renames.hear(spec),
-            Next::Gone | Next::Order(Order::End) => return 0,
+            Next::Gone | Next::Order(Order::End) => {
+                watch.leave();
+                return 0;
+            }
             Next::Order(Order::Kill) => watch.end_all(),
             Next::Order(Order::Checkpoint { id, previous }) => {
                 let report = watch.take(&id, previous.as_deref());
@@ -139,9 +156,12 @@ impl Watch<'_> {
         }
         let Some(roots) = &self.roots else { return failed("this sandbox has no layer of its own".to_owned()) };
         let began = Instant::now();
-        let mut frozen = freeze::freeze();
+        let mut frozen = freeze::freeze(self.family);
         self.missed.append(&mut frozen.ended);
-        let dirty = frozen.mapped_files();
+        let dirty = match self.spec.isolation {
+            Isolation::Strict => frozen.mapped_files(),
+            Isolation::None => bare::as_inside(self.spec, frozen.mapped_files()),
+        };
         let packed = checkpoint::pack(roots, id, previous, &dirty);
         drop(frozen);
         let pause_us = u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX);
@@ -168,9 +188,26 @@ impl Watch<'_> {
 
     /// Ends every process but this one, waits until they are gone, and notes how each ended.
     fn end_all(&mut self) {
-        let _ = sys::kill(-1, libc::SIGKILL);
-        while let Some(ended) = sys::wait(-1, Patience::Wait) {
-            self.missed.push(ended);
+        loop {
+            // Whoever was started while the others were looked for is seen after its parent's end.
+            match self.family {
+                Family::Namespace => drop(sys::kill(-1, libc::SIGKILL)),
+                Family::Descendants => {
+                    self.family.members().into_iter().for_each(|process| drop(sys::kill(process, libc::SIGKILL)));
+                }
+            }
+            match sys::wait(-1, Patience::Wait) {
+                Some(ended) => self.missed.push(ended),
+                None => return,
+            }
+        }
+    }
+
+    /// Leaves nothing behind: a namespace ends with its first process, and nothing else does.
+    fn leave(&mut self) {
+        match self.family {
+            Family::Namespace => {}
+            Family::Descendants => self.end_all(),
         }
     }
 

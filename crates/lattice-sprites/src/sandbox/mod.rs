@@ -4,11 +4,14 @@
 //! more cannot enter a user namespace. What it is to do comes through a socket and never through its
 //! arguments, which the agent could read.
 
+mod bare;
 mod canary;
 mod confine;
 mod door;
+mod family;
 mod filter;
 mod freeze;
+mod group;
 mod handle;
 mod init;
 mod launcher;
@@ -20,7 +23,8 @@ mod sys;
 
 pub use handle::{Reports, Sandbox, SandboxError, Started};
 pub use launcher::main as launcher_main;
-pub use spec::{Bind, Door, Layer, Limits, Order, Probe, Report, Spec, Stage, Transport, Tree};
+pub use spec::{Bind, Door, Isolation, Layer, Limits, Order, Probe, Report, Spec, Stage, Transport, Tree};
+pub(crate) use family::below;
 pub(crate) use sys::child_signals;
 
 /// The first argument of the program when it is started as a launcher.

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 /// A sandbox to be made. All paths are those of the host unless said otherwise.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Spec {
+    pub isolation: Isolation,
     /// An empty folder that the new root is mounted on.
     pub root: PathBuf,
     pub workspace: Tree,
@@ -32,6 +33,37 @@ pub struct Spec {
     pub probe: Probe,
     /// Layers that are left out, to show that a test fails without them.
     pub omit: Vec<Layer>,
+}
+
+/// How much a command is kept apart from the host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Isolation {
+    /// By every layer; if one cannot be had, nothing is run.
+    Strict,
+    /// By none, because a person asked for that by name: it runs on the host, in a clone of its own.
+    None,
+}
+
+impl Isolation {
+    /// The hard rules of the protocol, which only a sandbox makes facts.
+    const RULES: [&'static str; 6] =
+        ["no push", "no GitHub", "no remote edits", "no secrets", "no environment changes", "append-only events"];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Strict => "strict",
+            Self::None => "none",
+        }
+    }
+
+    /// The hard rules that nothing enforces.
+    pub fn not_enforced(self) -> &'static [&'static str] {
+        match self {
+            Self::Strict => &[],
+            Self::None => &Self::RULES,
+        }
+    }
 }
 
 /// A folder of the sandbox.
@@ -70,6 +102,8 @@ pub enum Transport {
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub struct Limits {
     pub processes: u64,
+    /// Of everything in it together, where the kernel counts that for this user.
+    pub memory_bytes: Option<u64>,
     pub file_bytes: u64,
     pub open_files: u64,
     /// Of `/tmp` and the other folders in memory.
@@ -78,7 +112,7 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { processes: 2048, file_bytes: 8 << 30, open_files: 8192, temporary_bytes: 1 << 30 }
+        Self { processes: 2048, memory_bytes: None, file_bytes: 8 << 30, open_files: 8192, temporary_bytes: 1 << 30 }
     }
 }
 
@@ -112,6 +146,8 @@ pub enum Layer {
     NestedNamespaces,
     ReadOnlyMail,
     Limits,
+    /// The control group.
+    Group,
     Canaries,
 }
 
@@ -129,7 +165,7 @@ pub enum Order {
 /// What a launcher has to say.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Report {
-    /// The command runs in a sandbox whose canaries found nothing.
+    /// The command runs, in a sandbox whose canaries found nothing or, where that was asked for, in none.
     Started,
     /// There is no sandbox; nothing was run.
     Refused {

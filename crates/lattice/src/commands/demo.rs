@@ -8,6 +8,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::app::{App, Interaction};
+use crate::commands::run::bare::SandboxChoice;
 use crate::error::Failure;
 use crate::output::{Document, Reply, err, indented, out};
 use crate::prompt;
@@ -24,6 +25,9 @@ pub(crate) struct Arguments {
     /// Wait for Enter before each part
     #[arg(long)]
     pause: bool,
+    /// `none` runs the agent without any isolation, where this system forbids what a sandbox is made of
+    #[arg(long, value_enum, default_value = "strict")]
+    sandbox: SandboxChoice,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -50,7 +54,8 @@ enum Step {
 
 const AGENT: &str = include_str!("demo/agent.sh");
 
-const STORY: &[Step] = &[
+/// How it begins.
+const BEFORE: &[Step] = &[
     Step::Say("A project, and a bare repository that the team pushes to. That is all the host there is."),
     Step::Shell("git init -q --bare ../team.git && git remote add origin ../team.git && git push -q origin main"),
     Step::Lattice(&["init", "--trunk", "main"], 0, "main"),
@@ -61,12 +66,32 @@ const STORY: &[Step] = &[
         "opened #1",
     ),
     Step::Lattice(&["issue", "comment", "1", "Say somewhere what it is for, too."], 0, ""),
+];
+
+const IN_A_SANDBOX: &[Step] = &[
     Step::Say(
         "An agent gets the issue as files, and a checkout of its own, in a sandbox without network or credentials.\n\
          It works on two branches, one on the other, and asks for a pull request. It has to wait for that.",
     ),
     Step::Lattice(&["run", "issue", "1", "--name", "polite", "--", "bash", "agent.sh"], 4, "The greeting is rude"),
     Step::Say("It tried to push, too. There is nowhere to push to in a sandbox."),
+];
+
+const WITHOUT_A_SANDBOX: &[Step] = &[
+    Step::Say(
+        "An agent gets the issue as files, and a checkout of its own. There is no sandbox: this one is trusted, by name.\n\
+         It works on two branches, one on the other, and asks for a pull request. It has to wait for that.",
+    ),
+    Step::Lattice(
+        &["run", "issue", "1", "--name", "polite", "--sandbox", "none", "--", "bash", "agent.sh"],
+        4,
+        "without a sandbox",
+    ),
+    Step::Say("It tried to push, too. Its clone has nowhere to push to; nothing else would have stopped it."),
+];
+
+/// What follows in either case.
+const AFTER: &[Step] = &[
     Step::Shell("lattice sprite logs polite | grep --after-context=2 '^. git push'"),
     Step::Say("What it asks for is done when a person says so. Then it goes on from its checkpoint."),
     Step::Lattice(&["approvals"], 0, "OPEN_PR"),
@@ -105,8 +130,13 @@ pub(crate) fn run(app: &App, arguments: &Arguments) -> Result<Reply, Failure> {
     let directory = folder.join("project");
     let program = std::env::current_exe().map_err(|error| Failure::new("io", error.to_string()))?;
     let stage = Stage { app, program: &program, directory: &directory, pause: arguments.pause };
-    let played = stage.set().and_then(|()| stage.play_all());
-    let steps = STORY.iter().filter(|step| !matches!(step, Step::Say(_))).count();
+    let agent = match arguments.sandbox {
+        SandboxChoice::Strict => IN_A_SANDBOX,
+        SandboxChoice::None => WITHOUT_A_SANDBOX,
+    };
+    let story = || [BEFORE, agent, AFTER].into_iter().flatten();
+    let played = stage.set().and_then(|()| stage.play_all(story()));
+    let steps = story().filter(|step| !matches!(step, Step::Say(_))).count();
     if arguments.dir.is_none() && !arguments.keep {
         // What is left of a demo that nobody wants to keep is in a temporary folder.
         let _ = std::fs::remove_dir_all(&folder);
@@ -144,9 +174,9 @@ impl Stage<'_> {
         self.shell("git init -q -b main && git add . && git commit -q -m Begin").map(drop)
     }
 
-    fn play_all(&self) -> Result<(), Failure> {
+    fn play_all(&self, story: impl Iterator<Item = &'static Step>) -> Result<(), Failure> {
         let mut last = String::new();
-        for step in STORY {
+        for step in story {
             if let Some(text) = self.play(step, &last)? {
                 last = text;
             }
@@ -188,6 +218,10 @@ impl Stage<'_> {
             ["-c", "exec \"$@\" 2>&1", "sh", &program].into_iter().chain(arguments.iter().copied()).collect();
         let (code, text) = self.start(&words)?;
         self.tell(&indented(&text, "  "));
+        if code != expected && text.contains("the sandbox was refused") {
+            let failure = Failure::new("sandbox-refused", "this system forbids what a sandbox is made of; see above");
+            return Err(failure.hint("lattice demo --sandbox none shows the rest with an agent that nothing isolates"));
+        }
         let problem = if code != expected {
             format!("ended with {code}, not {expected}")
         } else if !text.contains(said) {

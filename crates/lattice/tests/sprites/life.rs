@@ -3,13 +3,7 @@
 use lattice_testkit::TestRepo;
 use serde_json::{Value, json};
 
-use crate::{agent, lattice, log, look, rules, validated};
-
-fn configure(repo: &TestRepo, text: &str) {
-    let path = repo.dir().join(".git/lattice/config.toml");
-    let before = std::fs::read_to_string(&path).expect("a configuration");
-    std::fs::write(path, format!("{before}\n{text}")).expect("a configuration");
-}
+use crate::{agent, configure, is_root, lattice, log, look, rules, validated};
 
 fn installed(repo: &TestRepo, name: &str) -> bool {
     log(repo, name).lines().any(|line| line == "installed")
@@ -129,6 +123,42 @@ fn a_sprite_that_uses_too_much_is_ended_and_nothing_of_it_is_left() {
     assert_eq!(look(&repo, &["show", "bomb"])["run"]["limits"]["processes"], json!(50));
 }
 
+/// Whether whoever runs this may make a control group with both controllers, found out without the program.
+fn has_groups() -> bool {
+    let script = r#"
+        try() { d="$1/lattice-test-$$"; mkdir "$d" 2>/dev/null && { test -e "$d/$2"; r=$?; rmdir "$d"; return $r; }; }
+        own() { grep -m1 "^[0-9]*:$1:" /proc/self/cgroup | cut -d: -f3; }
+        for up in "$(own '')" "$(dirname "$(own '')")"; do
+            try "/sys/fs/cgroup$up" memory.max && try "/sys/fs/cgroup$up" pids.max && exit 0; done
+        try "/sys/fs/cgroup/memory$(own memory)" memory.limit_in_bytes && try "/sys/fs/cgroup/pids$(own pids)" pids.max"#;
+    std::process::Command::new("sh").args(["-c", script]).status().expect("sh runs").success()
+}
+
+#[test]
+fn memory_is_counted_by_a_control_group_where_one_can_be_had_and_by_the_supervisor_elsewhere() {
+    let repo = TestRepo::draw("main*");
+    configure(&repo, "[sprite]\nmemory_mb = 200\n");
+    // Two that together use too much, and go on if one is killed.
+    let script = "for i in 1 2; do perl -e '$x = \"x\" x (180 << 20); sleep 60' & done; wait; sleep 60";
+    let by = |name: &str, omitted: &str| {
+        let run = lattice(&repo).args(["run", "x", "--name", name, "--", "bash", "-c", script]);
+        let out = run.env("LATTICE_SANDBOX_OMIT", omitted).run();
+        assert_eq!(out.code, Some(1), "{name}: {}", out.snapshot());
+        let shown = look(&repo, &["show", name]);
+        assert_eq!(shown["sprite"]["outcome"], json!("ended because it used too much: 200 MB of memory"), "{name}");
+        let by = shown["run"]["limits"]["by"].as_str().expect("the record says it").to_owned();
+        assert!(lattice(&repo).args(["sprite", "show", name]).ok().stdout.contains(&by), "and so does the text");
+        by
+    };
+    let watched = "rlimits, and the supervisor's watch over the sum";
+    assert_eq!(by("watched", "group"), watched);
+    let counted = by("counted", "");
+    match has_groups() {
+        true => assert!(counted.starts_with("cgroup v"), "{counted}"),
+        false => assert_eq!(counted, watched),
+    }
+}
+
 #[test]
 fn nothing_is_removed_that_is_not_landed_and_force_says_what_is_lost() {
     let repo = TestRepo::draw("main*");
@@ -195,9 +225,4 @@ fn an_ordinary_user_needs_nothing_that_root_has() {
     let out = run.args(["run", "x", "--name", "user", "--json", "--", "bash", "-c", script]).run();
     assert_eq!(out.code, Some(0), "{}", out.snapshot());
     assert_eq!(out.json()["branches"][0]["branch"], json!("sprite/user"));
-}
-
-fn is_root() -> bool {
-    let id = std::process::Command::new("id").arg("-u").output().expect("id runs").stdout;
-    id.starts_with(b"0\n")
 }

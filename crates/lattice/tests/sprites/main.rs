@@ -5,6 +5,7 @@
 mod actions;
 mod attack;
 mod attacks;
+mod bare;
 mod checkpoint;
 mod context;
 mod cycles;
@@ -54,6 +55,18 @@ fn rules(repo: &TestRepo, name: &str) -> Vec<String> {
     let shown = look(repo, &["show", name]);
     let violations = shown["violations"].as_array().expect("a list");
     violations.iter().map(|violation| violation["rule"].as_str().unwrap_or_default().to_owned()).collect()
+}
+
+/// Adds to the configuration of a repository.
+fn configure(repo: &TestRepo, text: &str) {
+    let path = repo.dir().join(".git/lattice/config.toml");
+    let before = std::fs::read_to_string(&path).expect("a configuration");
+    std::fs::write(path, format!("{before}\n{text}")).expect("a configuration");
+}
+
+fn is_root() -> bool {
+    let id = std::process::Command::new("id").arg("-u").output().expect("id runs").stdout;
+    id.starts_with(b"0\n")
 }
 
 fn log(repo: &TestRepo, name: &str) -> String {

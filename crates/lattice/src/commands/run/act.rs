@@ -108,8 +108,7 @@ fn heard(app: &App) -> bool {
 fn attempted(app: &App, store: &mut Store, sprite: &Sprite, row: &ActionRow) -> Result<(ActionRow, Retry), Failure> {
     let app = app.later();
     let engine = app.engine()?.for_sprite(&sprite.name);
-    let common = engine.repository().common_dir.clone();
-    let place = super::prepare::place(&app, &common, &sprite.name)?;
+    let place = super::prepare::place(&app, sprite)?;
     let settings = engine.settings().sprites;
     let hands = Hands {
         engine: &engine,

@@ -38,6 +38,10 @@ pub(crate) fn follow_to_end(
     (place, sprite): (&SpritePlace, &Sprite),
     begin: Begin,
 ) -> Result<Reply, Failure> {
+    // Nobody who starts it may miss it, so it is said also where little is to be said.
+    if let Some(warning) = super::bare::warning(sprite) {
+        err(&warning);
+    }
     let mut begin = begin;
     for round in 1.. {
         let (verdict, outcome) = one_session(app, store, (place, sprite), begin)?;

@@ -1,6 +1,7 @@
 //! `run` and `checkpoint`: an agent in a sandbox, followed to its end, and its work on the stack.
 
 pub(crate) mod act;
+pub(crate) mod bare;
 mod follow;
 mod install;
 mod network;
@@ -12,21 +13,23 @@ use std::path::Path;
 use clap::Args;
 use lattice_engine::Outcome;
 use lattice_model::name::BranchName;
-use lattice_model::settings::{AgentSettings, NetworkHost, SpriteSettings};
+use lattice_model::settings::{AgentSettings, NetworkHost, SpriteLimits, SpriteSettings};
 use lattice_sprites::run::{LandError, RunError, SpritePlace, ask_for_checkpoint};
+use lattice_sprites::sandbox::Isolation;
 use lattice_sprites::store::{NewSprite, Sprite, SpriteState, Store};
 use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::app::App;
 use crate::commands::branch;
 use crate::commands::context::gather_into;
 use crate::error::Failure;
-use crate::output::{Document, Reply, printable};
+use crate::output::{Document, Reply, err, printable};
 use crate::prompt;
 
 pub(crate) use follow::{Begin, follow_to_end, land_work, recorded};
+use bare::SandboxChoice;
 pub(crate) use prepare::{Going, place, spec};
 use task::{Task, Work};
 
@@ -54,6 +57,9 @@ pub(crate) struct Arguments {
     /// Hosts that the agent may reach, such as api.example.com,*.example.org,localhost:8080; `none` for none
     #[arg(long, value_name = "HOST,...", value_parser = reach)]
     network: Option<Reach>,
+    /// `none` runs the agent without any isolation, on this machine and as you, and says so everywhere
+    #[arg(long, value_enum, default_value = "strict")]
+    sandbox: SandboxChoice,
     /// The agent by name: claude, codex, aider, opencode, gemini, shell, or one of your configuration
     #[arg(long, value_name = "NAME", conflicts_with = "command")]
     agent: Option<String>,
@@ -89,6 +95,10 @@ pub(crate) struct RunDocument {
     pub(crate) violations: usize,
     /// Actions that wait for a person.
     pub(crate) approvals: Vec<String>,
+    /// `strict`, or `none`.
+    pub(crate) sandbox: &'static str,
+    /// Hard rules of the protocol that nothing enforces, for want of a sandbox.
+    pub(crate) not_enforced: &'static [&'static str],
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -120,28 +130,13 @@ pub(crate) fn run(app: &App, arguments: &Arguments) -> Result<Reply, Failure> {
         None => format!("s{}", store.sprites()?.len() + 1),
     };
     let (agent, command) = agent(app, arguments)?;
+    let steps = steps(&store)?;
+    if arguments.sandbox == SandboxChoice::None {
+        bare::check(arguments.network.is_some(), &command, &steps, &app.engine()?.settings().sprites.layers)?;
+    }
     network::check_key(app, &agent, &command)?;
     let work = task.work(app, &name, arguments.parent.as_ref())?;
-    let limits = app.engine()?.settings().sprites.limits;
-    let run = json!({
-        "command": command.command,
-        "resume": command.resume,
-        "mounts": command.mounts,
-        "env": command.env,
-        "network": network::recorded_hosts(&command),
-        "key": command.key.as_ref().map(|key| key.url.clone()),
-        "sandbox": "strict",
-        "limits": {
-            "memory_mb": limits.memory_mb,
-            "processes": limits.processes,
-            "output_mb": limits.output_mb,
-            "minutes": limits.minutes,
-            "by": "rlimits, and the supervisor's watch over the sum",
-        },
-        "steps": steps(&store)?,
-        "allow": arguments.allow,
-        "collect": !arguments.no_collect,
-    });
+    let run = record(arguments, &command, &steps, &app.engine()?.settings().sprites.limits);
     store.add_sprite(&NewSprite {
         name: name.clone(),
         work_item_id: work.work_item_id.clone(),
@@ -154,7 +149,7 @@ pub(crate) fn run(app: &App, arguments: &Arguments) -> Result<Reply, Failure> {
         started_at: app.now.to_string(),
     })?;
     let sprite = store.sprite(&name)?;
-    let place = place(app, &common, &name)?;
+    let place = place(app, &sprite)?;
     let begin = begin(app, &store, (&place, &sprite), &work).inspect_err(|failure| {
         let _ = store.set_state(sprite.key, SpriteState::Failed, Some(&failure.message), app.now.as_str());
     })?;
@@ -163,6 +158,33 @@ pub(crate) fn run(app: &App, arguments: &Arguments) -> Result<Reply, Failure> {
     }
     let _held = hold(&place)?;
     follow_to_end(app, &mut store, (&place, &sprite), begin)
+}
+
+/// How an agent is run, to be remembered.
+fn record(arguments: &Arguments, agent: &AgentSettings, steps: &[String], limits: &SpriteLimits) -> Value {
+    let isolation = Isolation::from(arguments.sandbox);
+    json!({
+        "command": agent.command,
+        "resume": agent.resume,
+        "mounts": agent.mounts,
+        "env": agent.env,
+        "network": match isolation {
+            Isolation::Strict => network::recorded_hosts(agent),
+            Isolation::None => json!("not limited"),
+        },
+        "key": agent.key.as_ref().map(|key| key.url.clone()),
+        "sandbox": isolation.as_str(),
+        "not_enforced": isolation.not_enforced(),
+        "limits": {
+            "memory_mb": limits.memory_mb,
+            "processes": limits.processes,
+            "output_mb": limits.output_mb,
+            "minutes": limits.minutes,
+        },
+        "steps": steps,
+        "allow": arguments.allow,
+        "collect": !arguments.no_collect,
+    })
 }
 
 /// What accepted proposals have agents begin with. Those that name no step are told to the agent.
@@ -210,6 +232,9 @@ fn detached(app: &App, store: &Store, sprite: &Sprite) -> Result<Reply, Failure>
         if now.state != SpriteState::Queued {
             let text = format!("{} {}\n", sprite.name, now.state.as_str());
             let reply = Reply::new(document(&now, Vec::new()), text);
+            if let Some(warning) = bare::warning(&now) {
+                err(&warning);
+            }
             return Ok(reply.note(format!("follow it: lattice sprite events {} --follow", sprite.name)));
         }
         if supervisor.try_wait().map_err(failed)?.is_some() && store.sprite(&sprite.name)?.state == SpriteState::Queued
@@ -231,7 +256,7 @@ pub(crate) fn run_begin(app: &App, name: &str) -> Result<Reply, Failure> {
     }
     // A terminal that is closed takes its session with it.
     let _ = lattice_sprites::run::own_session();
-    let place = place(app, &common, name)?;
+    let place = place(app, &sprite)?;
     let _held = hold(&place)?;
     let spec = spec(app, (&place, &sprite), Going::First).inspect_err(|failure| {
         let _ = store.set_state(sprite.key, SpriteState::Failed, Some(&failure.message), app.now.as_str());
@@ -249,6 +274,8 @@ fn document(sprite: &Sprite, approvals: Vec<String>) -> RunDocument {
         checkpoint: sprite.checkpoint.clone(),
         violations: 0,
         approvals,
+        sandbox: bare::isolation(sprite).as_str(),
+        not_enforced: bare::isolation(sprite).not_enforced(),
     }
 }
 
@@ -332,9 +359,10 @@ impl From<RunError> for Failure {
 
 impl From<lattice_sprites::sandbox::SandboxError> for Failure {
     fn from(error: lattice_sprites::sandbox::SandboxError) -> Self {
-        let hint = error.hint();
+        let without = "lattice run --sandbox none runs an agent that you trust without any isolation, and says so";
+        let hints = error.hint().into_iter().chain(error.is_of_the_system().then_some(without));
         let failure = Self::new("sandbox-refused", error.to_string());
-        hint.into_iter().fold(failure, Self::hint)
+        hints.fold(failure, Self::hint)
     }
 }
 

@@ -7,7 +7,7 @@ use lattice_engine::WorkingCopyNeed;
 use lattice_model::id::Oid;
 use lattice_model::name::BranchName;
 use lattice_sprites::run::{LandError, SpritePlace};
-use lattice_sprites::sandbox::{Bind, Spec};
+use lattice_sprites::sandbox::{Bind, Isolation, Spec};
 use lattice_sprites::store::{Sprite, Store};
 use serde_json::{Value, json};
 
@@ -21,10 +21,13 @@ use crate::output::{err, printable};
 /// The file of the mailbox with the code that the task seems to need.
 const PACK: &str = "pack.md";
 
-pub(crate) fn place(app: &App, common: &Path, name: &str) -> Result<SpritePlace, Failure> {
+/// Where a sprite lives, as it was recorded.
+pub(crate) fn place(app: &App, sprite: &Sprite) -> Result<SpritePlace, Failure> {
     let program =
         app.program().map_err(|error| Failure::new("io", format!("this program cannot be found: {error}")))?;
-    let mut place = SpritePlace::new(common, &program, name);
+    let engine = app.engine()?;
+    let mut place = SpritePlace::new(&engine.repository().common_dir, &program, &sprite.name);
+    place.isolation = super::bare::isolation(sprite);
     if cfg!(debug_assertions) {
         // Tests leave layers out, to see that a refusal or a failure comes from that layer and nothing else.
         let omitted = app.variable("LATTICE_SANDBOX_OMIT").unwrap_or_default();
@@ -39,7 +42,7 @@ pub(super) fn prepare(app: &App, place: &SpritePlace, own: &BranchName, base: Oi
     let failed = |error: lattice_sprites::run::PlaceError| Failure::from(LandError::from(error));
     place.create(own, base).map_err(failed)?;
     place.file(&place.mail().join("context/task.md"), &format!("{task}\n")).map_err(failed)?;
-    place.file(&place.mail().join("prompt.md"), &prompt(task)).map_err(failed)?;
+    place.file(&place.mail().join("prompt.md"), &prompt(task, &place.workspace())).map_err(failed)?;
     teach(place)?;
     let (name, email) = app.engine()?.identity();
     let quoted = |text: Option<String>, other: &str| json!(text.unwrap_or_else(|| other.to_owned())).to_string();
@@ -87,7 +90,8 @@ fn teach(place: &SpritePlace) -> Result<(), Failure> {
     let folder = HostFolder::at(&mail, Path::new("skills"), place.owner).map_err(|error| {
         Failure::new("io", format!("{} cannot be written to: {error}", mail.join("skills").display()))
     });
-    lattice_sprites::skills::sync("/workspace", &mut FileWriter::new(&mut folder?))
+    let workspace = place.workspace().display().to_string();
+    lattice_sprites::skills::sync(&workspace, &mut FileWriter::new(&mut folder?))
         .map_err(|error| delivery_failure(&mail.join("skills"), error))
 }
 
@@ -103,7 +107,7 @@ pub(crate) fn spec(app: &App, (place, sprite): (&SpritePlace, &Sprite), going: G
     let recorded = super::recorded(sprite);
     let words = |name: &str| -> Vec<String> {
         let words = recorded[name].as_array().cloned().unwrap_or_default();
-        words.iter().filter_map(Value::as_str).map(|word| filled(word, &sprite.task)).collect()
+        words.iter().filter_map(Value::as_str).map(|word| filled(word, &sprite.task, &place.workspace())).collect()
     };
     let again = words("resume");
     let command = if going == Going::Again && !again.is_empty() { again } else { words("command") };
@@ -112,10 +116,12 @@ pub(crate) fn spec(app: &App, (place, sprite): (&SpritePlace, &Sprite), going: G
     let engine = app.engine()?;
     let settings = engine.settings().sprites;
     spec.limits.processes = settings.limits.processes;
+    spec.limits.memory_bytes = Some(settings.limits.memory_mb << 20);
     let mounts = words("mounts").into_iter().map(PathBuf::from);
     let installed = spec.command.first_mut().map(|program| install::find(app, program)).unwrap_or_default();
-    for folder in installed.iter().cloned().chain(mounts) {
-        spec.binds.push(Bind { from: folder.clone(), to: folder });
+    if place.isolation == Isolation::Strict {
+        let mounts = installed.iter().cloned().chain(mounts);
+        spec.binds.extend(mounts.map(|folder| Bind { from: folder.clone(), to: folder }));
     }
     let path = spec.environment.iter_mut().find(|(name, _)| name == "PATH");
     if let Some((_, path)) = path {
@@ -133,7 +139,9 @@ pub(crate) fn spec(app: &App, (place, sprite): (&SpritePlace, &Sprite), going: G
     spec.environment.extend(more.map(|(name, value)| (name.to_owned(), value.to_owned())));
     let own = recorded["env"].as_object().cloned().unwrap_or_default();
     let own = own.into_iter().filter_map(|(name, value)| Some((name, with_key(value.as_str()?))));
-    spec.environment.extend(lattice_sprites::network::Network::environment());
+    if place.isolation == Isolation::Strict {
+        spec.environment.extend(lattice_sprites::network::Network::environment());
+    }
     spec.environment.extend(own);
     if going == Going::First {
         after_steps(&mut spec, &recorded);
@@ -158,20 +166,21 @@ fn with_key(text: &str) -> String {
         .replace("{key}", lattice_sprites::network::PLACEHOLDER)
 }
 
-/// A word of the command with the task in its place.
-fn filled(word: &str, task: &str) -> String {
+/// A word of the command with the task in its place. Presets name the workspace as a sandbox has it.
+fn filled(word: &str, task: &str, workspace: &Path) -> String {
+    let (named, here) = ("/workspace/", format!("{}/", workspace.display()));
     let word = with_key(word).replace("{prompt_file}", "/workspace/.lattice/prompt.md");
-    word.replace("{context_dir}", "/workspace/.lattice/context")
-        .replace("{task}", task)
-        .replace("{prompt}", &prompt(task))
+    let word = word.replace("{context_dir}", "/workspace/.lattice/context").replace(named, &here);
+    word.replace("{task}", task).replace("{prompt}", &prompt(task, workspace))
 }
 
 /// What an agent is told first: the task, where the context lies, and how to speak with Lattice.
-fn prompt(task: &str) -> String {
+fn prompt(task: &str, workspace: &Path) -> String {
+    let workspace = workspace.display();
     format!(
-        "{task}\n\nYour workspace is /workspace, a Git repository on a branch of your own; commit there. Context for the \
-         task is in /workspace/.lattice/context; how to read it: /workspace/.lattice/skills/context/SKILL.md\nIf there is \
-         /workspace/.lattice/{PACK}, it has the code that seems to matter.\nHow to report progress, ask for actions outside of the sandbox and say \
-         that you are done: /workspace/.lattice/skills/protocol/SKILL.md\n"
+        "{task}\n\nYour workspace is {workspace}, a Git repository on a branch of your own; commit there. Context for the \
+         task is in {workspace}/.lattice/context; how to read it: {workspace}/.lattice/skills/context/SKILL.md\nIf there is \
+         {workspace}/.lattice/{PACK}, it has the code that seems to matter.\nHow to report progress, ask for actions outside of the sandbox and say \
+         that you are done: {workspace}/.lattice/skills/protocol/SKILL.md\n"
     )
 }

@@ -5,6 +5,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::commands::run;
 use crate::output::Document;
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -22,6 +23,8 @@ pub(crate) struct SpriteDocument {
     pub(crate) ended_at: Option<String>,
     /// What it ended with, or why it waits.
     pub(crate) outcome: Option<String>,
+    /// `strict`, or `none`.
+    pub(crate) sandbox: &'static str,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -210,6 +213,7 @@ impl SpriteDocument {
             started_at: sprite.started_at.clone(),
             ended_at: sprite.ended_at.clone(),
             outcome: sprite.outcome.clone(),
+            sandbox: run::bare::isolation(sprite).as_str(),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! `sprite list`, `show`, `events` and `artifacts`: what is known of sprites.
 
 use lattice_sprites::checkpoint::Difference;
+use lattice_sprites::sandbox::Isolation;
 use lattice_sprites::store::{Sprite, Store, StoreError};
 use serde_json::Value;
 
@@ -11,6 +12,7 @@ use super::documents::{
 };
 use super::store;
 use crate::app::{App, Format};
+use crate::commands::run;
 use crate::error::Failure;
 use crate::output::{Reply, out, printable};
 
@@ -27,7 +29,8 @@ pub(super) fn list(app: &App) -> Result<Reply, Failure> {
     let line = |sprite: &SpriteDocument| {
         let phase = sprite.phase.as_deref().map(|phase| format!(" ({})", printable(phase))).unwrap_or_default();
         let outcome = sprite.outcome.as_deref().map(|text| format!(": {}", first_line(text))).unwrap_or_default();
-        format!("{:width$}  {:<11}  {}{phase}{outcome}\n", sprite.id, sprite.state, sprite.branch)
+        let bare = if sprite.sandbox == Isolation::None.as_str() { " (no sandbox)" } else { "" };
+        format!("{:width$}  {:<11}  {}{bare}{phase}{outcome}\n", sprite.id, sprite.state, sprite.branch)
     };
     let text: String = sprites.iter().map(line).collect();
     let reply = Reply::new(SpriteListDocument { sprites }, text.clone());
@@ -56,6 +59,9 @@ pub(super) fn show(app: &App, id: &str) -> Result<Reply, Failure> {
 
 /// What a sprite may reach, if that is anything.
 fn reach(run: &Value) -> Option<String> {
+    if run["sandbox"] == Isolation::None.as_str() {
+        return run["network"].as_str().map(printable);
+    }
     let hosts = run["network"].as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned);
     let key = run["key"].as_str().map(|url| format!("{url} with a key"));
     let all: Vec<_> = hosts.chain(key).collect();
@@ -72,6 +78,8 @@ fn show_text(document: &SpriteShowDocument) -> String {
         ("work item", Some(printable(&sprite.work_item_id))),
         ("branch", Some(format!("{} on {}", sprite.branch, sprite.parent))),
         ("agent", Some(printable(&sprite.agent))),
+        ("sandbox", run::bare::described(&document.run).as_deref().map(printable)),
+        ("limits", document.run["limits"]["by"].as_str().map(printable)),
         ("network", reach(&document.run)),
         ("phase", optional(&sprite.phase)),
         ("events", Some(sprite.events.to_string())),
@@ -151,7 +159,7 @@ pub(super) fn artifacts(app: &App, id: &str) -> Result<Reply, Failure> {
 
 pub(super) fn logs(app: &App, id: &str) -> Result<Reply, Failure> {
     let (_, sprite) = find(app, id)?;
-    let path = super::super::run::place(app, &app.engine()?.repository().common_dir, &sprite.name)?.log();
+    let path = run::place(app, &sprite)?.log();
     let bytes = std::fs::read(&path).unwrap_or_default();
     let log = String::from_utf8_lossy(&bytes).into_owned();
     let text = printable(&log);
@@ -160,7 +168,12 @@ pub(super) fn logs(app: &App, id: &str) -> Result<Reply, Failure> {
 
 pub(super) fn diff(app: &App, id: &str, since: Option<&str>) -> Result<Reply, Failure> {
     let (_, sprite) = find(app, id)?;
-    let place = super::super::run::place(app, &app.engine()?.repository().common_dir, &sprite.name)?;
+    let place = run::place(app, &sprite)?;
+    if since.is_none() && run::bare::isolation(&sprite) == Isolation::None {
+        // Without layers a checkpoint is everything that is there.
+        let failure = Failure::new("needs-sandbox", format!("`{id}` has no sandbox, so its checkpoints know no base"));
+        return Err(failure.hint(format!("lattice sprite diff {id} --since CHECKPOINT compares two of them")));
+    }
     let checkpoint = sprite.checkpoint.ok_or_else(|| {
         Failure::new("no-checkpoint", format!("`{id}` has no checkpoint"))
             .hint(format!("lattice sprite checkpoint {id}"))

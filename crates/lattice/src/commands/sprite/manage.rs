@@ -160,7 +160,7 @@ fn unneeded(
 }
 
 pub(crate) fn place(app: &App, sprite: &Sprite) -> Result<SpritePlace, Failure> {
-    run::place(app, &app.engine()?.repository().common_dir, &sprite.name)
+    run::place(app, sprite)
 }
 
 pub(super) fn refuse_running(sprite: &Sprite) -> Result<(), Failure> {

@@ -163,7 +163,7 @@ pub(crate) fn store(app: &App) -> Result<Option<Store>, Failure> {
     let Some(mut store) = Store::look(&lattice_sprites::store_path(common))? else { return Ok(None) };
     for sprite in store.sprites()? {
         if sprite.state == SpriteState::Running && supervisor(&sprite).is_none() {
-            let place = super::run::place(app, common, &sprite.name)?;
+            let place = super::run::place(app, &sprite)?;
             recover(&place, &sprite, &mut store, app.now.as_str())?;
             store.set_state(sprite.key, SpriteState::Interrupted, Some("its supervisor is gone"), app.now.as_str())?;
         }
