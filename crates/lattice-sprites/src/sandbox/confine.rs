@@ -41,7 +41,9 @@ pub(super) fn confine(spec: &Spec, renaming: Renaming) -> Result<Option<OwnedFd>
     if keep(Layer::Privileges) {
         drop_privileges().at(Stage::Privileges, "capabilities")?;
     }
-    rustix::thread::set_no_new_privs(true).at(Stage::Privileges, "no_new_privs")?;
+    if keep(Layer::Setuid) {
+        rustix::thread::set_no_new_privs(true).at(Stage::Privileges, "no_new_privs")?;
+    }
     if keep(Layer::Landlock) {
         restrict_files(spec)?;
     }

@@ -90,7 +90,12 @@ pub(super) fn let_go_of_output() -> io::Result<()> {
 fn make(spec: Spec, control: &mut Control) -> Result<i32, Refusal> {
     let host_id = spec.host_id;
     let inside = if spec.omit.contains(&Layer::Ids) { 0 } else { INSIDE_ID };
-    let helper = host_id.map(|id| map_from_outside(inside, id)).transpose()?;
+    let ids = |id: u32| match spec.omit.contains(&Layer::OneId) {
+        // A test needs a second user, to whom a program can belong.
+        true => format!("{inside} {id} 1\n0 {} 1\n", id + 1),
+        false => format!("{inside} {id} 1\n"),
+    };
+    let helper = host_id.map(|id| map_from_outside(ids(id))).transpose()?;
     let outside = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
     let mut flags = libc::CLONE_NEWUSER | libc::CLONE_NEWNS | libc::CLONE_NEWPID | libc::CLONE_NEWUTS;
     flags |= libc::CLONE_NEWCGROUP;
@@ -157,7 +162,7 @@ struct Helper {
 }
 
 /// Root must not be root inside, and only someone outside may say who it is instead.
-fn map_from_outside(inside: u32, id: u32) -> Result<Helper, Refusal> {
+fn map_from_outside(map: String) -> Result<Helper, Refusal> {
     let (go_read, go) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).at(Stage::Ids, "a pipe")?;
     let (done, done_write) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).at(Stage::Ids, "a pipe")?;
     let launcher = std::process::id();
@@ -168,7 +173,6 @@ fn map_from_outside(inside: u32, id: u32) -> Result<Helper, Refusal> {
             let mut one = [0];
             let code = match rustix::io::read(&go_read, &mut one) {
                 Ok(1) => {
-                    let map = format!("{inside} {id} 1\n");
                     let written = write(&format!("/proc/{launcher}/gid_map"), &map)
                         .and_then(|()| write(&format!("/proc/{launcher}/uid_map"), &map));
                     let errno = written.err().map_or(0, |error| error.raw_os_error().unwrap_or(libc::EIO));

@@ -142,7 +142,8 @@ pub(super) fn build(spec: &Spec, folders: &Folders) -> Result<(), Refusal> {
     for (from, to) in &folders.binds {
         let inside = to.strip_prefix("/").unwrap_or(to);
         prepare_target(from.as_fd(), inside)?;
-        bind(from.as_fd(), &inside.to_string_lossy(), GUARDED)?;
+        let attributes = if spec.omit.contains(&Layer::Setuid) { libc::MOUNT_ATTR_RDONLY } else { GUARDED };
+        bind(from.as_fd(), &inside.to_string_lossy(), attributes)?;
     }
     processes(spec)?;
     if spec.omit.contains(&Layer::Root) {
@@ -154,6 +155,9 @@ pub(super) fn build(spec: &Spec, folders: &Folders) -> Result<(), Refusal> {
     sys::pivot_root_here().at(Stage::Root, "the change of the root")?;
     rustix::mount::unmount(".", UnmountFlags::DETACH).at(Stage::Root, "the host's root")?;
     rustix::process::chdir("/").at(Stage::Root, "/")?;
+    if spec.omit.contains(&Layer::ReadOnlyRoot) {
+        return Ok(());
+    }
     let top = rustix::fs::open("/", OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).at(Stage::Root, "/")?;
     read_only_alone(top.as_fd()).at(Stage::Root, "a root that cannot be written")
 }

@@ -133,9 +133,15 @@ pub struct Probe {
 pub enum Layer {
     Network,
     Root,
+    /// Of what the root itself holds, such as `/etc`.
+    ReadOnlyRoot,
     Ipc,
     /// A user inside who is not root.
     Ids,
+    /// No second user inside, to whom a program could belong.
+    OneId,
+    /// Programs that never run as whom they belong to.
+    Setuid,
     /// No file that was open when the sandbox was started.
     Descriptors,
     /// Arguments of the launcher that say nothing about the host.

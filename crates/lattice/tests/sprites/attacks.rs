@@ -12,9 +12,12 @@ const fn attack(layers: &'static str, name: &'static str, script: &'static str) 
     Attack { name, layers, script }
 }
 
+/// The layers that keep a set-uid program from being more than its user. Filters need one of them.
+pub(crate) const SETUID: &str = "setuid,one-id,landlock,seccomp";
+
 /// Variables name what is planted on the host: PORT, PORT6, DNS and ABSTRACT listen, SOCKET does by path; SECRET, KEY, BARE and
-/// REPO are there; MEMORY and QUEUE are shared.
-pub(crate) const ATTACKS: [Attack; 80] = [
+/// REPO are there; MEMORY and QUEUE are shared. `tools` is a layer with a program of another user.
+pub(crate) const ATTACKS: [Attack; 82] = [
     attack("network", "loopback service of the host", "exec 3<>/dev/tcp/127.0.0.1/$PORT"),
     attack("network", "http request", r#"exec 3<>/dev/tcp/127.0.0.1/$PORT; printf 'GET / HTTP/1.0\r\n\r\n' >&3"#),
     attack(
@@ -182,6 +185,8 @@ pub(crate) const ATTACKS: [Attack; 80] = [
     attack("limits", "more open files", "ulimit -n 9000"),
     attack("limits", "dumps of memory", "ulimit -c unlimited"),
     attack("ids", "root by setuid", "perl -e '$> = 0; $< = 0; exit($> == 0 && $< == 0 ? 0 : 1)'"),
+    attack(SETUID, "program that belongs to another user and runs as that", "tools/id -u | grep -qx 0"),
+    attack("read-only-root,landlock", "library for every program", "echo /tmp/x.so > /etc/ld.so.preload"),
     attack("root,landlock", "device of the host", "head -c 1 /host/dev/urandom"),
     attack("arguments", "paths of the host in the first process's arguments", "grep -q / /proc/1/cmdline"),
     attack(
