@@ -147,6 +147,11 @@ pub const OPTIONS: &[KnownOption] = &[
     KnownOption { key: "actions.fetch_credential", kind: OptionKind::Text, help: "FETCH_CREDENTIAL: the same" },
     KnownOption { key: "sprite.agent", kind: OptionKind::Text, help: "the agent that runs if none is named" },
     KnownOption {
+        key: "sprite.dir",
+        kind: OptionKind::Text,
+        help: "the folder that sprites live in, if not in the repository's own",
+    },
+    KnownOption {
         key: "sprite.layers",
         kind: OptionKind::TextList,
         help: "folders that agents find in their workspace",

@@ -52,6 +52,8 @@ pub struct SpriteSettings {
     pub agents: BTreeMap<String, AgentSettings>,
     /// Folders of the checkout here, such as `node_modules`, that agents find in their workspace.
     pub layers: Vec<String>,
+    /// The folder that sprites live in, absolute; with the repository's own files if there is none.
+    pub dir: Option<String>,
     pub limits: SpriteLimits,
 }
 

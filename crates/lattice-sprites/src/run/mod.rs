@@ -16,6 +16,6 @@ pub use place::{PlaceError, SpritePlace, remove_base};
 pub use session::{RecordError, session_id};
 pub use state::{Ending, Happening, Verdict, next, verdict};
 pub use supervise::{
-    CONTROL_SOCKET, Job, RunError, Watcher, ask_for_checkpoint, own_session, recover, stop, supervise, supervisor,
+    CONTROL_SOCKET, Job, RunError, Watcher, ask_for_checkpoint, own_session, recover, stop, supervise, supervisor, user,
 };
 pub use usage::Usage;

@@ -80,6 +80,12 @@ impl SpritePlace {
         }
     }
 
+    /// The same sprite below another folder than the repository's own.
+    pub fn below(self, folder: &Path) -> Self {
+        let name = self.own.file_name().unwrap_or_default().to_owned();
+        Self { own: folder.join(name), all: folder.to_owned(), ..self }
+    }
+
     /// Where the agent sees its workspace.
     pub fn workspace(&self) -> PathBuf {
         match self.isolation {
@@ -134,6 +140,10 @@ impl SpritePlace {
         }
         for name in ["", "root", "mail", "mail/context", "mail/skills", "packs", "upper", "home", "empty"] {
             self.folder(&self.own.join(name))?;
+        }
+        if self.owner.is_none() {
+            // A set-uid program that an agent makes is the user's, for whoever else of the host could reach it.
+            fs::set_permissions(&self.own, fs::Permissions::from_mode(0o700)).map_err(at(&self.own))?;
         }
         match self.isolation {
             Isolation::Strict => {}

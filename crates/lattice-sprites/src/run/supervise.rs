@@ -379,6 +379,11 @@ fn process_mark(process: u32) -> Option<String> {
     Some(format!("{process}:{began}"))
 }
 
+/// Who this process is to the host.
+pub fn user() -> u32 {
+    rustix::process::geteuid().as_raw()
+}
+
 /// Leaves the session of the terminal.
 pub fn own_session() -> io::Result<()> {
     rustix::process::setsid()?;

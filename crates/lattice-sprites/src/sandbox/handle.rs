@@ -214,7 +214,8 @@ impl SandboxError {
                 "in Docker: --security-opt systempaths=unconfined; in podman: --security-opt unmask=ALL"
             }
             (Stage::Overlay, libc::EINVAL) => {
-                "sprites cannot lie on an overlay such as a container's root: put the repository on a volume"
+                "sprites cannot lie on an overlay such as a container's root: put the repository on a volume, or name a \
+                 folder of one: lattice config set sprite.dir FOLDER"
             }
             (Stage::Overlay, _) => "an overlay as an ordinary user needs Linux 5.11 or later",
             (Stage::Landlock, _) => "Landlock must be among the kernel's security modules (boot parameter lsm=)",

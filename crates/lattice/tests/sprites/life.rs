@@ -84,6 +84,50 @@ fn agents_are_named_configured_and_given_folders_of_the_checkout() {
     assert!(unknown.stderr.contains("claude, codex, aider, opencode, gemini, shell, mine"), "{}", unknown.snapshot());
 }
 
+#[test]
+fn sprites_live_in_a_folder_of_their_own_if_it_can_be_used() {
+    let repo = TestRepo::draw("main*");
+    let folder = repo.sandbox().root().join("elsewhere/sprites");
+    let set = |path: &std::path::Path| lattice(&repo).args(["config", "set", "sprite.dir"]).arg(path.as_os_str()).run();
+    assert_eq!(set(&folder).code, Some(0));
+    let waits = "echo x > x; git add -A; git commit --quiet -m x; id=$(lattice checkpoint); echo y > x
+        lattice emit waiting --reason r --checkpoint $id --expect ok=boolean";
+    let script = format!("if [ -e .lattice/resume.json ]; then cat x; else {waits}; fi");
+    assert_eq!(agent(&repo, "far", &script).code, Some(4), "{}", log(&repo, "far"));
+    assert!(!repo.dir().join(".git/lattice/sprites").exists(), "nothing lies in the repository");
+    let below: Vec<_> = std::fs::read_dir(&folder).expect("it was made").flatten().collect();
+    let [own] = &below[..] else { panic!("each repository has a folder of its own there") };
+    assert!(own.path().join("far/upper/x").exists());
+    // What was made stays where it is, whatever is configured later.
+    lattice(&repo).args(["config", "set", "sprite.dir", "/nonexistent/x"]).ok();
+    let resumed = lattice(&repo).args(["resume", "far", "--input", "ok=true"]).run();
+    assert_eq!(resumed.code, Some(0), "{}\n{}", resumed.snapshot(), log(&repo, "far"));
+    assert!(log(&repo, "far").ends_with("x\n"), "{}", log(&repo, "far"));
+    assert_eq!(lattice(&repo).args(["sprite", "gc"]).json()["checkouts"].as_array().map(Vec::len), Some(1));
+    assert!(!own.path().join("far").exists());
+    let writable = repo.sandbox().root().join("writable");
+    std::fs::create_dir(&writable).expect("a folder");
+    std::fs::set_permissions(&writable, std::os::unix::fs::PermissionsExt::from_mode(0o777)).expect("open to all");
+    let theirs = if is_root() { repo.sandbox().root().join("theirs") } else { "/usr".into() };
+    if is_root() {
+        std::fs::create_dir(&theirs).expect("a folder");
+        std::os::unix::fs::chown(&theirs, Some(65534), Some(65534)).expect("given away");
+    }
+    for (path, why) in [
+        (repo.dir().join("sprites"), "inside of the working tree"),
+        (writable, "others can write to it"),
+        (theirs, "belongs to somebody else"),
+    ] {
+        assert_eq!(set(&path).code, Some(0));
+        let refused = agent(&repo, "no", "true");
+        assert_eq!(refused.code, Some(1), "{}", refused.snapshot());
+        assert!(refused.stderr.contains(why), "{}", refused.snapshot());
+    }
+    assert_eq!(lattice(&repo).args(["config", "set", "sprite.dir", "here"]).run().code, Some(2));
+    assert_eq!(look(&repo, &["list"])["sprites"].as_array().map(Vec::len), Some(1), "nothing was made");
+    assert!(!repo.dir().join("sprites").exists(), "nor a folder");
+}
+
 // proves: SP-7
 #[test]
 fn a_detached_sprite_runs_on_and_can_be_followed_and_stopped() {

@@ -31,6 +31,13 @@ fn sprite(name: &str, item: &Item, settings: &mut SpriteSettings) -> Option<Resu
             }
             None => Err("it must be text".to_owned()),
         }),
+        "dir" => Some(match item.as_str() {
+            Some(path) if path.starts_with('/') => {
+                settings.dir = Some(path.to_owned());
+                Ok(())
+            }
+            Some(_) | None => Err("it must be a path that begins with `/`".to_owned()),
+        }),
         "layers" => Some(layers(item).map(|layers| settings.layers = layers)),
         "memory_mb" => Some(number(&mut settings.limits.memory_mb)),
         "processes" => Some(number(&mut settings.limits.processes)),

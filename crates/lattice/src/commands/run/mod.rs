@@ -2,6 +2,7 @@
 
 pub(crate) mod act;
 pub(crate) mod bare;
+mod folder;
 mod follow;
 mod install;
 mod network;
@@ -136,7 +137,8 @@ pub(crate) fn run(app: &App, arguments: &Arguments) -> Result<Reply, Failure> {
     }
     network::check_key(app, &agent, &command)?;
     let work = task.work(app, &name, arguments.parent.as_ref())?;
-    let run = record(arguments, &command, &steps, &app.engine()?.settings().sprites.limits);
+    let mut run = record(arguments, &command, &steps, &app.engine()?.settings().sprites.limits);
+    run["dir"] = json!(folder::chosen(app)?);
     store.add_sprite(&NewSprite {
         name: name.clone(),
         work_item_id: work.work_item_id.clone(),

@@ -28,6 +28,9 @@ pub(crate) fn place(app: &App, sprite: &Sprite) -> Result<SpritePlace, Failure> 
     let engine = app.engine()?;
     let mut place = SpritePlace::new(&engine.repository().common_dir, &program, &sprite.name);
     place.isolation = super::bare::isolation(sprite);
+    if let Some(folder) = super::recorded(sprite)["dir"].as_str() {
+        place = place.below(Path::new(folder));
+    }
     if cfg!(debug_assertions) {
         // Tests leave layers out, to see that a refusal or a failure comes from that layer and nothing else.
         let omitted = app.variable("LATTICE_SANDBOX_OMIT").unwrap_or_default();

@@ -1,6 +1,6 @@
 //! `sprite checkpoint`, `restore`, `stop`, `destroy` and `gc`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use lattice_engine::Outcome;
 use lattice_model::id::Oid;
@@ -109,8 +109,10 @@ pub(super) fn gc(app: &App, preview: Preview) -> Result<Reply, Failure> {
     let mut document = SpriteGcDocument { sprites: Vec::new(), checkouts: Vec::new(), kept: BTreeMap::new() };
     let Some(store) = super::store(app)? else { return Ok(Reply::new(document, "").note("there are no sprites")) };
     let mut used = Vec::new();
+    let mut folders = BTreeSet::new();
     for sprite in store.sprites()? {
         let place = place(app, &sprite)?;
+        folders.insert(place.all.clone());
         if !place.own.exists() {
             continue;
         }
@@ -122,8 +124,7 @@ pub(super) fn gc(app: &App, preview: Preview) -> Result<Reply, Failure> {
             }
         }
     }
-    let all = app.engine()?.repository().common_dir.join("lattice").join("sprites");
-    for path in SpritePlace::unused_bases(&all, &used) {
+    for path in folders.iter().flat_map(|all| SpritePlace::unused_bases(all, &used)) {
         if !preview.dry_run {
             remove_base(&path).map_err(|error| Failure::new("io", format!("{} stays: {error}", path.display())))?;
         }
