@@ -84,6 +84,49 @@ fn agents_are_named_configured_and_given_folders_of_the_checkout() {
     assert!(unknown.stderr.contains("claude, codex, aider, opencode, gemini, shell, mine"), "{}", unknown.snapshot());
 }
 
+/// A program of a version manager in the user's home, behind a shim that leads there through the manager.
+fn managed(repo: &TestRepo) -> String {
+    let root = repo.sandbox().root().join("home/.env");
+    let write = |path: &str, text: String| {
+        let path = root.join(path);
+        std::fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
+        std::fs::write(&path, text).expect("a file");
+        std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).expect("its mode");
+    };
+    let place = root.display();
+    write("libexec/env", format!("#!/bin/sh\ntest -e {place}/chosen && echo {place}/versions/3/bin/$2\n"));
+    write("versions/3/bin/speaker", "#!/bin/sh\ncat \"$(dirname \"$0\")/../lib/word\"\n".to_owned());
+    write("versions/3/lib/word", "spoken\n".to_owned());
+    write("shims/speaker", format!("#!/usr/bin/env bash\nset -e\nexec \"{place}/libexec/env\" exec \"speaker\" \"$@\"\n"));
+    write("own/wrapper", format!("#!/bin/sh\nexec {place}/versions/3/bin/speaker \"$@\"\n"));
+    write("chosen", String::new());
+    format!("{place}/shims:{place}/own:{}", std::env::var("PATH").expect("a path"))
+}
+
+#[test]
+fn a_program_behind_a_shim_is_found_and_one_that_is_not_is_refused_with_what_to_configure() {
+    let repo = TestRepo::draw("main*");
+    let path = managed(&repo);
+    for (name, program) in [("shim", "speaker"), ("script", "wrapper")] {
+        let out = lattice(&repo).args(["run", "x", "--name", name, "--", program]).env("PATH", &path).run();
+        assert_eq!(out.code, Some(0), "{}\n{}", out.snapshot(), log(&repo, name));
+        assert_eq!(log(&repo, name), "spoken\n", "{program}");
+    }
+    let root = repo.sandbox().root().join("home/.env");
+    std::fs::remove_file(root.join("chosen")).expect("it was there");
+    let out = lattice(&repo).args(["run", "x", "--name", "lost", "--", "speaker"]).env("PATH", &path).fails(1);
+    for part in ["`env which speaker` does not say which", "mounts = [", "home/.env/shims/speaker"] {
+        assert!(out.stderr.contains(part), "{part}: {}", out.snapshot());
+    }
+    let agent = format!("[agents.mine]\ncommand = [\"speaker\"]\nmounts = [\"{}\"]\n", root.display());
+    configure(&repo, &agent);
+    std::fs::write(root.join("libexec/env"), format!("#!/bin/sh\nshift; exec {}/versions/3/bin/$1\n", root.display()))
+        .expect("a manager that only starts");
+    let mounted = lattice(&repo).args(["run", "x", "--name", "mounted", "--agent", "mine"]).env("PATH", &path).run();
+    assert_eq!(mounted.code, Some(0), "{}\n{}", mounted.snapshot(), log(&repo, "mounted"));
+    assert_eq!(log(&repo, "mounted"), "spoken\n");
+}
+
 #[test]
 fn sprites_live_in_a_folder_of_their_own_if_it_can_be_used() {
     let repo = TestRepo::draw("main*");

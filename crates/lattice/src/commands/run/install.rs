@@ -4,27 +4,51 @@ use std::fs::File;
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::{Path, PathBuf};
 
+use super::shim::{self, Target};
 use crate::app::App;
+use crate::error::Failure;
 
 /// Folders that every sandbox sees.
-const SEEN: [&str; 5] = ["/usr", "/bin", "/sbin", "/lib", "/lib64"];
+pub(super) const SEEN: [&str; 5] = ["/usr", "/bin", "/sbin", "/lib", "/lib64"];
 
 /// The folders that a program needs and that no sandbox sees by itself. The program is named by its place if its name
 /// alone would not be found in them.
-pub(super) fn find(app: &App, program: &mut String) -> Vec<PathBuf> {
-    let Ok(found) = app.which(Path::new(program)).canonicalize() else { return Vec::new() };
-    let interpreter = interpreter(&found).and_then(|name| app.which(Path::new(&name)).canonicalize().ok());
+///
+/// What only starts another program, as the shims of version managers do, brings that one too. `mounts` are what a person
+/// named, who then knows better than what can be found out here.
+pub(super) fn find(app: &App, program: &mut String, mounts: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
+    let Ok(mut found) = app.which(Path::new(program)).canonicalize() else { return Ok(Vec::new()) };
     let home = app.variable("HOME").and_then(|home| Path::new(&home).canonicalize().ok());
+    let mut folders = Vec::new();
+    match shim::target(app, Path::new(program), &found) {
+        Target::Itself => {}
+        Target::Instead(real) => found = real,
+        Target::Also(others) => folders.extend(others.iter().filter_map(|path| folder(path, home.as_deref()))),
+        Target::Unknown(manager) if mounts.is_empty() => return Err(unknown(program, &found, &manager)),
+        Target::Unknown(_) => {}
+    }
+    let interpreter = interpreter(&found).and_then(|name| app.which(Path::new(&name)).canonicalize().ok());
     let own = folder(&found, home.as_deref());
     if let Some(own) = &own
         && !own.join("bin").join(&*program).exists()
     {
         *program = found.display().to_string();
     }
-    let mut folders: Vec<_> =
-        own.into_iter().chain(interpreter.and_then(|path| folder(&path, home.as_deref()))).collect();
+    folders.extend(own.into_iter().chain(interpreter.and_then(|path| folder(&path, home.as_deref()))));
+    folders.sort();
     folders.dedup();
-    folders
+    Ok(folders)
+}
+
+fn unknown(program: &str, found: &Path, manager: &str) -> Failure {
+    let name = Path::new(program).file_name().unwrap_or_default().to_string_lossy();
+    let text = format!(
+        "`{}` only starts another program, and `{manager} which {name}` does not say which: its sandbox would not see it",
+        found.display()
+    );
+    Failure::new("shim", text)
+        .hint(format!("have `{manager}` choose a version here, or name the program itself instead of {name}"))
+        .hint("or say what the agent needs: [agents.NAME] mounts = [\"/FOLDER\"] in the configuration")
 }
 
 /// What belongs to a program: a package of Node needs those beside it, any other program what lies around its `bin`.
@@ -47,7 +71,7 @@ fn folder(program: &Path, home: Option<&Path>) -> Option<PathBuf> {
 }
 
 /// The program that a script begins with, as in `#!/usr/bin/env node`.
-fn interpreter(script: &Path) -> Option<String> {
+pub(super) fn interpreter(script: &Path) -> Option<String> {
     const LONGEST: u64 = 256;
     let mut line = Vec::new();
     BufReader::new(File::open(script).ok()?.take(LONGEST)).read_until(b'\n', &mut line).ok()?;

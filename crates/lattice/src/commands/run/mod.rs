@@ -7,6 +7,7 @@ mod follow;
 mod install;
 mod network;
 mod prepare;
+mod shim;
 mod task;
 
 use std::path::Path;

@@ -120,8 +120,9 @@ pub(crate) fn spec(app: &App, (place, sprite): (&SpritePlace, &Sprite), going: G
     let settings = engine.settings().sprites;
     spec.limits.processes = settings.limits.processes;
     spec.limits.memory_bytes = Some(settings.limits.memory_mb << 20);
-    let mounts = words("mounts").into_iter().map(PathBuf::from);
-    let installed = spec.command.first_mut().map(|program| install::find(app, program)).unwrap_or_default();
+    let mounts: Vec<_> = words("mounts").into_iter().map(PathBuf::from).collect();
+    let found = spec.command.first_mut().map(|program| install::find(app, program, &mounts));
+    let installed = found.transpose()?.unwrap_or_default();
     if place.isolation == Isolation::Strict {
         let mounts = installed.iter().cloned().chain(mounts);
         spec.binds.extend(mounts.map(|folder| Bind { from: folder.clone(), to: folder }));
