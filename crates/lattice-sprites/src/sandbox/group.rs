@@ -39,12 +39,8 @@ const FIRST: Version = Version {
     kills: "memory.oom_control",
 };
 
-const SECOND: Version = Version {
-    name: "cgroup v2",
-    memory: "memory.max",
-    swap: ("memory.swap.max", Swap::Alone),
-    kills: "memory.events",
-};
+const SECOND: Version =
+    Version { name: "cgroup v2", memory: "memory.max", swap: ("memory.swap.max", Swap::Alone), kills: "memory.events" };
 
 const CONTROLLERS: [&str; 2] = ["memory", "pids"];
 
@@ -67,9 +63,8 @@ impl Group {
     }
 
     fn make(&self, process: u32, memory_bytes: u64, processes: u64) -> io::Result<()> {
-        let set = |folder: &Path, name: &str, value: u64| {
-            write(&folder.join(name).display().to_string(), &value.to_string())
-        };
+        let set =
+            |folder: &Path, name: &str, value: u64| write(&folder.join(name).display().to_string(), &value.to_string());
         for folder in &self.folders {
             fs::create_dir(folder)?;
         }

@@ -144,6 +144,10 @@ fn make(spec: Spec, control: &mut Control) -> Result<i32, Refusal> {
 fn first(spec: Spec, folders: root::Folders, control: &mut Control) -> i32 {
     let ready = root::build(&spec, &folders);
     let upper = folders.layers();
+    if spec.omit.contains(&Layer::FirstProcess) {
+        // It became another user, and so is closed to all others until it says otherwise.
+        let _ = sys::prctl(libc::PR_SET_DUMPABLE, 1);
+    }
     let ready = ready.and_then(|()| init::start(&spec, control));
     match ready {
         Ok(agent) => init::watch(&spec, agent, upper, control),

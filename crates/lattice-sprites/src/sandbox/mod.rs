@@ -21,10 +21,10 @@ mod root;
 mod spec;
 mod sys;
 
+pub(crate) use family::below;
 pub use handle::{Reports, Sandbox, SandboxError, Started};
 pub use launcher::main as launcher_main;
 pub use spec::{Bind, Door, Isolation, Layer, Limits, Order, Probe, Report, Spec, Stage, Transport, Tree};
-pub(crate) use family::below;
 pub(crate) use sys::child_signals;
 
 /// The first argument of the program when it is started as a launcher.

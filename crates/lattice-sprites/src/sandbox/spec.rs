@@ -138,6 +138,8 @@ pub enum Layer {
     Ipc,
     /// A user inside who is not root.
     Ids,
+    /// A first process that nobody inside can look into.
+    FirstProcess,
     /// No second user inside, to whom a program could belong.
     OneId,
     /// Programs that never run as whom they belong to.

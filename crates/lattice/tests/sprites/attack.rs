@@ -146,7 +146,7 @@ fn a_sandbox_that_lacks_a_layer_is_refused_by_its_canaries() {
         ("network", "reach the network"),
         ("seccomp", "open a socket of the hypervisor"),
         ("root,landlock", "read a file of the host; read the host's repository, where a push would go"),
-        ("privileges,landlock", "leave the root"),
+        ("first-process,privileges,landlock", "leave the root"),
         ("privileges,landlock,seccomp", "mount"),
         ("seccomp,nested-namespaces", "make a user namespace"),
         ("ids", "become root"),

@@ -5,11 +5,47 @@ use serde_json::json;
 
 use crate::{agent, configure, is_root, lattice, log, look, validated};
 
+/// The program as an ordinary user of a system that a script has changed first.
+fn changed(repo: &TestRepo, script: &str) -> Lattice {
+    let script = format!("{script} && exec \"$@\"");
+    let words = ["--user", "--mount", "--map-user=1000", "--map-group=1000", "--keep-caps", "sh", "-c", &script, "sh"];
+    Lattice::new("/usr/bin/unshare", repo).args(words).arg(env!("CARGO_BIN_EXE_lattice"))
+}
+
 /// The program where the kernel gives nobody a user namespace.
 fn forbidden(repo: &TestRepo) -> Lattice {
-    let script = "echo 0 > /proc/sys/user/max_user_namespaces && exec \"$@\"";
-    let words = ["--user", "--map-user=1000", "--map-group=1000", "--keep-caps", "sh", "-c", script, "sh"];
-    Lattice::new("/usr/bin/unshare", repo).args(words).arg(env!("CARGO_BIN_EXE_lattice"))
+    changed(repo, "echo 0 > /proc/sys/user/max_user_namespaces")
+}
+
+/// As Docker has it: a part of `/proc` is hidden, and the root is an overlay.
+#[test]
+fn where_a_container_forbids_a_layer_the_refusal_names_what_would_allow_it() {
+    let repo = TestRepo::draw("main*");
+    let root = repo.sandbox().root().display().to_string();
+    let masked = "mount -t tmpfs tmpfs /proc/bus";
+    let overlay = format!(
+        "mkdir -p {root}/o/l {root}/o/u {root}/o/w {root}/o/m && mount -t overlay overlay -o \
+         lowerdir={root}/o/l,upperdir={root}/o/u,workdir={root}/o/w,userxattr {root}/o/m"
+    );
+    let cases = [
+        ("masked", masked, None, ["(proc)", "--security-opt systempaths=unconfined"]),
+        (
+            "overlay",
+            overlay.as_str(),
+            Some(format!("{root}/o/m/sprites")),
+            ["(overlay)", "config set sprite.dir FOLDER"],
+        ),
+    ];
+    for (name, script, folder, said) in cases {
+        if let Some(folder) = folder {
+            configure(&repo, &format!("[sprite]\ndir = \"{folder}\"\n"));
+        }
+        let out = changed(&repo, script).args(["run", "x", "--name", name, "--", "true"]).fails(1);
+        for part in said.into_iter().chain(["lattice run --sandbox none"]) {
+            assert!(out.stderr.contains(part), "{part}: {}", out.snapshot());
+        }
+        assert_eq!(look(&repo, &["show", name])["sprite"]["state"], json!("failed"));
+    }
 }
 
 /// An agent that works, waits for an answer at a checkpoint, and goes on from there.
@@ -94,7 +130,11 @@ fn an_agent_of_root_is_another_user_without_a_sandbox_too_and_everything_it_star
     if is_root() {
         let closed = run("closed", "true");
         assert_eq!(closed.code, Some(1), "{}", closed.snapshot());
-        assert!(closed.stderr.contains("is closed to the user 64813, which agents of root are"), "{}", closed.snapshot());
+        assert!(
+            closed.stderr.contains("is closed to the user 64813, which agents of root are"),
+            "{}",
+            closed.snapshot()
+        );
     }
     open("go+rx");
     let script = "id -u > who; (setsid sleep 1000 & echo $! > pid); sleep 1000 & git add -A; git commit --quiet -m x";
@@ -114,7 +154,9 @@ fn the_demo_says_where_there_can_be_no_sandbox_and_shows_the_rest_without_one() 
     assert!(refused.stdout.contains("the sandbox was refused (namespaces)"), "{}", refused.snapshot());
     assert!(refused.stderr.contains("lattice demo --sandbox none"), "{}", refused.snapshot());
     let shown = forbidden(&repo).args(["demo", "--sandbox", "none"]).ok().stdout;
-    for part in ["--sandbox none -- bash agent.sh", "warning: polite runs without a sandbox", "polite completed", "holds:"] {
+    for part in
+        ["--sandbox none -- bash agent.sh", "warning: polite runs without a sandbox", "polite completed", "holds:"]
+    {
         assert!(shown.contains(part), "{part}:\n{shown}");
     }
 }

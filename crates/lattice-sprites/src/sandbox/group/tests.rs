@@ -30,11 +30,8 @@ fn a_group_of_the_second_version_serves_only_if_it_hands_both_controllers_down()
     let folder = tempfile::tempdir().expect("a folder");
     assert!(!hands_down(folder.path()), "here is no group at all");
     for (handed, serves) in [("", false), ("cpu memory", false), ("cpu memory pids\n", true)] {
-        crate::sandbox::launcher::write(
-            &folder.path().join("cgroup.subtree_control").display().to_string(),
-            handed,
-        )
-        .expect("a file");
+        crate::sandbox::launcher::write(&folder.path().join("cgroup.subtree_control").display().to_string(), handed)
+            .expect("a file");
         assert_eq!(hands_down(folder.path()), serves, "{handed}");
     }
 }

@@ -46,7 +46,11 @@ pub(super) fn check(
             "works with a key that it must not have",
             "name its command after --, and what it needs in the `env` of an agent of your own",
         ),
-        (names_hosts || !agent.network.is_empty(), "may reach named hosts and no other", "leave --network out: nothing limits it"),
+        (
+            names_hosts || !agent.network.is_empty(),
+            "may reach named hosts and no other",
+            "leave --network out: nothing limits it",
+        ),
         (
             !steps.is_empty(),
             "begins with steps of accepted proposals, which would change this machine",

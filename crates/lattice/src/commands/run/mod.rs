@@ -30,8 +30,8 @@ use crate::error::Failure;
 use crate::output::{Document, Reply, err, printable};
 use crate::prompt;
 
-pub(crate) use follow::{Begin, follow_to_end, land_work, recorded};
 use bare::SandboxChoice;
+pub(crate) use follow::{Begin, follow_to_end, land_work, recorded};
 pub(crate) use prepare::{Going, place, spec};
 use task::{Task, Work};
 
