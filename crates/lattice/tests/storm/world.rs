@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
@@ -215,16 +216,39 @@ fn shown(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).replace('\0', "\n")
 }
 
-/// Reads worlds of one repository; what is known of a commit is read once.
+/// Reads worlds of one repository; git is asked only for what may be another than before.
 pub(crate) struct Reader {
     repo: TestRepo,
     common: PathBuf,
     commits: Rc<HashMap<String, Rc<Commit>>>,
+    /// Blobs by their ids.
+    texts: HashMap<String, String>,
+    /// What git said of a worktree, and what the worktree was then.
+    looks: HashMap<PathBuf, (Seen, Look)>,
+}
+
+/// All that git's answers about a worktree depend on.
+#[derive(PartialEq, Eq)]
+struct Seen {
+    head: String,
+    index: Option<Vec<u8>>,
+    files: Files,
+}
+
+struct Look {
+    index: Vec<u8>,
+    status: BTreeMap<String, String>,
 }
 
 impl Reader {
     pub(crate) fn new(repo: &TestRepo) -> Self {
-        Self { repo: repo.clone(), common: repo.common_dir(), commits: Rc::default() }
+        Self {
+            repo: repo.clone(),
+            common: repo.common_dir(),
+            commits: Rc::default(),
+            texts: HashMap::new(),
+            looks: HashMap::new(),
+        }
     }
 
     pub(crate) fn read(&mut self) -> World {
@@ -254,27 +278,28 @@ impl Reader {
         }
         self.read_commits(&world, &bases);
         world.commits = Rc::clone(&self.commits);
-        world.places = self.places();
+        world.places = self.places(&world.refs);
         world
     }
 
-    fn contents(&self, blobs: &[(String, String, bool)]) -> Vec<(String, Option<String>)> {
-        let wanted: Vec<_> = blobs.iter().filter(|(_, _, is_blob)| *is_blob).collect();
-        let input: String = wanted.iter().map(|(_, oid, _)| format!("{oid}\n")).collect();
+    fn contents(&mut self, blobs: &[(String, String, bool)]) -> Vec<(String, Option<String>)> {
+        let wanted = blobs.iter().filter(|(_, oid, is_blob)| *is_blob && !self.texts.contains_key(oid));
+        let wanted: BTreeSet<_> = wanted.map(|(_, oid, _)| oid).collect();
+        let input: String = wanted.iter().map(|oid| format!("{oid}\n")).collect();
         let output = match wanted.is_empty() {
             true => Vec::new(),
             false => self.repo.git_with_input(&["cat-file", "--batch"], input.as_bytes()),
         };
-        let mut texts = HashMap::new();
         let mut rest = &output[..];
-        for (branch, _, _) in wanted {
+        for oid in wanted {
             let end = rest.iter().position(|byte| *byte == b'\n').expect("a header ends");
             let header = String::from_utf8_lossy(&rest[..end]);
             let size: usize = header.rsplit(' ').next().and_then(|size| size.parse().ok()).expect("a size");
-            texts.insert(branch.clone(), String::from_utf8_lossy(&rest[end + 1..end + 1 + size]).into_owned());
+            self.texts.insert(oid.clone(), String::from_utf8_lossy(&rest[end + 1..end + 1 + size]).into_owned());
             rest = &rest[end + 2 + size..];
         }
-        blobs.iter().map(|(branch, _, _)| (branch.clone(), texts.remove(branch))).collect()
+        let text = |oid: &String, is_blob: bool| self.texts.get(oid).filter(|_| is_blob).cloned();
+        blobs.iter().map(|(branch, oid, is_blob)| (branch.clone(), text(oid, *is_blob))).collect()
     }
 
     /// Reads the commits of all branches and bases that are not known yet.
@@ -299,7 +324,7 @@ impl Reader {
         }
     }
 
-    fn places(&self) -> Vec<Place> {
+    fn places(&mut self, refs: &BTreeMap<String, String>) -> Vec<Place> {
         let mut dirs = vec![(self.repo.dir().to_owned(), self.common.clone())];
         for entry in fs::read_dir(self.common.join("worktrees")).into_iter().flatten().flatten() {
             let pointer = fs::read_to_string(entry.path().join("gitdir")).unwrap_or_default();
@@ -308,12 +333,35 @@ impl Reader {
             }
         }
         dirs.sort();
-        dirs.iter().map(|(dir, git_dir)| self.place(dir, git_dir)).collect()
+        dirs.iter().map(|(dir, git_dir)| self.place(dir, git_dir, refs)).collect()
     }
 
-    fn place(&self, dir: &Path, git_dir: &Path) -> Place {
+    fn place(&mut self, dir: &Path, git_dir: &Path, refs: &BTreeMap<String, String>) -> Place {
         let head = fs::read_to_string(git_dir.join("HEAD")).expect("a worktree has a HEAD");
         let head = head.trim().trim_start_matches("ref: ").to_owned();
+        let operations = ["rebase-merge", "rebase-apply", "MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD"];
+        let operation = operations.iter().any(|name| git_dir.join(name).exists());
+        let mut files = BTreeMap::new();
+        read_files(dir, "", &mut files);
+        let at = refs.get(&head).cloned().unwrap_or_else(|| head.clone());
+        let seen = Seen { head: at, index: fs::read(git_dir.join("index")).ok(), files };
+        let look = match self.looks.remove(dir) {
+            Some((before, look)) if before == seen => look,
+            Some(_) | None => self.look(dir),
+        };
+        let place = Place {
+            dir: dir.to_owned(),
+            head,
+            operation,
+            index: look.index.clone(),
+            status: look.status.clone(),
+            files: seen.files.iter().map(|(name, (_, content))| (name.clone(), content.clone())).collect(),
+        };
+        self.looks.insert(dir.to_owned(), (seen, look));
+        place
+    }
+
+    fn look(&self, dir: &Path) -> Look {
         let at = dir.to_str().expect("the kit chooses its paths");
         let index = self.repo.git_with_input(&["-C", at, "ls-files", "-z", "--stage"], b"");
         let args = ["-C", at, "status", "--porcelain", "-z", "--no-renames", "--untracked-files=all"];
@@ -321,15 +369,14 @@ impl Reader {
         let status = String::from_utf8_lossy(&status);
         let status = status.split('\0').filter(|entry| entry.len() > 3);
         let status = status.map(|entry| (entry[3..].to_owned(), entry[..2].to_owned())).collect();
-        let operations = ["rebase-merge", "rebase-apply", "MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD"];
-        let operation = operations.iter().any(|name| git_dir.join(name).exists());
-        let mut files = BTreeMap::new();
-        read_files(dir, "", &mut files);
-        Place { dir: dir.to_owned(), head, operation, index, status, files }
+        Look { index, status }
     }
 }
 
-fn read_files(dir: &Path, below: &str, files: &mut BTreeMap<String, Vec<u8>>) {
+/// Files by path, each with its mode.
+type Files = BTreeMap<String, (u32, Vec<u8>)>;
+
+fn read_files(dir: &Path, below: &str, files: &mut Files) {
     for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
         let name = format!("{below}{}", entry.file_name().to_string_lossy());
         if name == ".git" {
@@ -338,7 +385,8 @@ fn read_files(dir: &Path, below: &str, files: &mut BTreeMap<String, Vec<u8>>) {
         if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
             read_files(&entry.path(), &format!("{name}/"), files);
         } else {
-            files.insert(name, fs::read(entry.path()).unwrap_or_default());
+            let mode = entry.metadata().map_or(0, |metadata| metadata.mode());
+            files.insert(name, (mode, fs::read(entry.path()).unwrap_or_default()));
         }
     }
 }
