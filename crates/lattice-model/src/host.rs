@@ -116,6 +116,67 @@ pub struct Pull {
     pub head_at: Option<Oid>,
     /// `owner/name` of the repository that the head is in, where it is not the one of the base.
     pub fork: Option<String>,
+    pub standing: Standing,
+}
+
+/// What reviewers and checks say of a pull request, as far as the host tells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Standing {
+    pub review: Option<ReviewState>,
+    pub checks: Option<ChecksState>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ReviewState {
+    Approved,
+    ChangesRequested,
+    Required,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ChecksState {
+    Passed,
+    Failed,
+    Running,
+}
+
+impl ReviewState {
+    const ALL: [Self; 3] = [Self::Approved, Self::ChangesRequested, Self::Required];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Approved => "approved",
+            Self::ChangesRequested => "changes-requested",
+            Self::Required => "review-required",
+        }
+    }
+}
+
+impl ChecksState {
+    const ALL: [Self; 3] = [Self::Passed, Self::Failed, Self::Running];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Passed => "checks-passed",
+            Self::Failed => "checks-failed",
+            Self::Running => "checks-running",
+        }
+    }
+}
+
+impl Standing {
+    /// One word for each thing that is known.
+    pub fn words(self) -> Vec<&'static str> {
+        self.review.map(ReviewState::as_str).into_iter().chain(self.checks.map(ChecksState::as_str)).collect()
+    }
+
+    /// The opposite of [`Standing::words`]; what is not understood is not known.
+    pub fn of_words<'a>(words: impl Iterator<Item = &'a str>) -> Self {
+        words.fold(Self::default(), |standing, word| Self {
+            review: ReviewState::ALL.into_iter().find(|state| state.as_str() == word).or(standing.review),
+            checks: ChecksState::ALL.into_iter().find(|state| state.as_str() == word).or(standing.checks),
+        })
+    }
 }
 
 /// Whether a host keeps stacks itself, besides the bases of pull requests.

@@ -5,6 +5,7 @@ mod get;
 mod merge;
 mod perform;
 mod reader;
+mod standing;
 mod submit;
 mod sync;
 mod texts;
@@ -123,6 +124,7 @@ impl Engine {
         });
         facts.heads = refs?.into_iter().filter_map(|(name, oid)| Some((name.as_branch()?, oid))).collect();
         facts.pulls = pulls?;
+        self.remember_standings(&facts.pulls);
         let pairs =
             facts.heads.iter().filter_map(|(branch, there)| Some((branch.clone(), snapshot.tip(branch)?, *there)));
         facts.ours = BTreeSet::from_iter(self.repo.ours(&pairs.collect::<Vec<_>>())?);

@@ -1,6 +1,8 @@
 //! One issue or pull request as it is stored: a JSON document at `refs/lattice/forge/items/<n>`.
 
-use lattice_model::host::{Draft, Pull, PullState};
+use std::collections::BTreeMap;
+
+use lattice_model::host::{Draft, Pull, PullState, ReviewState, Standing};
 use lattice_model::id::Oid;
 use lattice_model::name::BranchName;
 use serde::{Deserialize, Serialize};
@@ -166,6 +168,7 @@ impl ItemV1 {
             base: pull.base.to_string(),
             head_at: pull.merged.as_ref().map(|merged| merged.head).or(head_at),
             fork: None,
+            standing: Standing { review: pull.reviewed(), checks: None },
         })
     }
 
@@ -177,6 +180,19 @@ impl ItemV1 {
             created_at: comment.created_at.clone(),
         };
         self.comments.iter().map(comment).collect()
+    }
+}
+
+impl PullV1 {
+    /// What the reviewers say together; the last verdict of each counts.
+    fn reviewed(&self) -> Option<ReviewState> {
+        let verdicts = self.reviews.iter().filter(|review| review.verdict != Verdict::Comment);
+        let last: BTreeMap<_, _> = verdicts.map(|review| (&review.author, review.verdict)).collect();
+        match (last.is_empty(), last.values().any(|verdict| *verdict == Verdict::RequestChanges)) {
+            (true, _) => None,
+            (false, true) => Some(ReviewState::ChangesRequested),
+            (false, false) => Some(ReviewState::Approved),
+        }
     }
 }
 

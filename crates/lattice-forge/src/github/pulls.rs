@@ -15,7 +15,8 @@ const BATCH: usize = 100;
 
 /// What is asked of each pull request.
 const FIELDS: &str = "nodes { id number url state isDraft title body baseRefName headRefName headRefOid \
-    isCrossRepository author { login } headRepository { nameWithOwner } }";
+    isCrossRepository author { login } headRepository { nameWithOwner } reviewDecision \
+    commits(last: 1) { nodes { commit { statusCheckRollup { state } } } } }";
 
 impl GitHub {
     pub(super) async fn find_pulls(&self, heads: &[BranchName]) -> Result<BTreeMap<BranchName, Pull>, ForgeError> {

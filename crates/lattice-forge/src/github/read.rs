@@ -1,6 +1,6 @@
 //! From GitHub's JSON to our types. Fields that we do not know are left alone; those that we need must be there.
 
-use lattice_model::host::{Draft, Pull, PullState, Slug};
+use lattice_model::host::{ChecksState, Draft, Pull, PullState, ReviewState, Slug, Standing};
 use lattice_model::id::Oid;
 use lattice_model::remote::FileChange;
 use serde_json::Value;
@@ -82,6 +82,8 @@ pub(super) fn pull(value: &Value, slug: &Slug) -> Result<Pull, ForgeError> {
         base: text(&value["base"]["ref"]),
         head_at: value["head"]["sha"].as_str().and_then(|sha| Oid::new(sha).ok()),
         fork: head_repo.filter(|name| !name.eq_ignore_ascii_case(&slug.to_string())).map(str::to_owned),
+        // Only GraphQL tells it.
+        standing: Standing::default(),
     })
 }
 
@@ -105,7 +107,27 @@ pub(super) fn pull_node(value: &Value) -> Result<Pull, ForgeError> {
         base: text(&value["baseRefName"]),
         head_at: value["headRefOid"].as_str().and_then(|sha| Oid::new(sha).ok()),
         fork: None,
+        standing: standing(value),
     })
+}
+
+/// The field with the checks of a commit. Not every token may see them.
+pub(super) const ROLLUP: &str = "statusCheckRollup";
+
+fn standing(value: &Value) -> Standing {
+    let review = match value["reviewDecision"].as_str() {
+        Some("APPROVED") => Some(ReviewState::Approved),
+        Some("CHANGES_REQUESTED") => Some(ReviewState::ChangesRequested),
+        Some("REVIEW_REQUIRED") => Some(ReviewState::Required),
+        Some(_) | None => None,
+    };
+    let checks = match value["commits"]["nodes"][0]["commit"][ROLLUP]["state"].as_str() {
+        Some("SUCCESS") => Some(ChecksState::Passed),
+        Some("FAILURE" | "ERROR") => Some(ChecksState::Failed),
+        Some("PENDING" | "EXPECTED") => Some(ChecksState::Running),
+        Some(_) | None => None,
+    };
+    Standing { review, checks }
 }
 
 pub(super) fn file(value: &Value) -> FileChange {

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::stacks;
-use super::state::State;
+use super::state::{HIDDEN_CHECKS, State};
 use crate::http::{Request, Response};
 
 pub(super) fn respond(state: &mut State, request: &Request, web: &str) -> Response {
@@ -13,7 +13,8 @@ pub(super) fn respond(state: &mut State, request: &Request, web: &str) -> Respon
     let answer =
         if query.starts_with("mutation") { mutate(state, &query, variables) } else { find(state, variables, web) };
     match answer {
-        Ok(data) => Response::json(200, &json!({ "data": data })),
+        Ok((data, errors)) if errors.is_empty() => Response::json(200, &json!({ "data": data })),
+        Ok((data, errors)) => Response::json(200, &json!({ "data": data, "errors": errors })),
         Err((kind, message)) => {
             Response::json(200, &json!({ "data": null, "errors": [{ "type": kind, "message": message }] }))
         }
@@ -22,25 +23,37 @@ pub(super) fn respond(state: &mut State, request: &Request, web: &str) -> Respon
 
 type Failure = (&'static str, String);
 
-fn find(state: &mut State, variables: &Value, web: &str) -> Result<Value, Failure> {
+/// What was asked for, and what of it could not be told.
+type Answer = (Value, Vec<Value>);
+
+fn find(state: &mut State, variables: &Value, web: &str) -> Result<Answer, Failure> {
     let text = |name: &str| variables[name].as_str().unwrap_or_default().to_owned();
     let slug = format!("{}/{}", text("owner"), text("repo"));
     let repository = state.repositories.get_mut(&slug).ok_or(("NOT_FOUND", format!("no repository {slug}")))?;
     repository.follow();
-    let mut found = Map::new();
+    let (mut found, mut errors) = (Map::new(), Vec::new());
     for (alias, head) in variables.as_object().into_iter().flatten().filter(|(name, _)| name.starts_with('h')) {
         let of_head = repository
             .items
             .values()
             .rev()
             .filter(|item| item.pull.as_ref().is_some_and(|pull| Some(pull.head.as_str()) == head.as_str()));
-        let nodes: Vec<_> = of_head.filter_map(|item| item.pull_node(web, &slug)).collect();
+        let of_head: Vec<_> = of_head.collect();
+        for (at, item) in of_head.iter().enumerate() {
+            if item.pull.as_ref().and_then(|pull| pull.checks.as_deref()) == Some(HIDDEN_CHECKS) {
+                let path =
+                    json!(["repository", alias, "nodes", at, "commits", "nodes", 0, "commit", "statusCheckRollup"]);
+                let message = "Resource not accessible by personal access token";
+                errors.push(json!({ "type": "FORBIDDEN", "path": path, "message": message }));
+            }
+        }
+        let nodes: Vec<_> = of_head.iter().filter_map(|item| item.pull_node(web, &slug)).collect();
         found.insert(alias.clone(), json!({ "nodes": nodes }));
     }
-    Ok(json!({ "repository": found }))
+    Ok((json!({ "repository": found }), errors))
 }
 
-fn mutate(state: &mut State, query: &str, variables: &Value) -> Result<Value, Failure> {
+fn mutate(state: &mut State, query: &str, variables: &Value) -> Result<Answer, Failure> {
     let mut answers = Map::new();
     for (alias, input) in variables.as_object().into_iter().flatten() {
         let after = query.split_once(&format!("{alias}: ")).map(|(_, rest)| rest);
@@ -74,5 +87,5 @@ fn mutate(state: &mut State, query: &str, variables: &Value) -> Result<Value, Fa
         }
         answers.insert(alias.clone(), json!({ "pullRequest": { "number": number } }));
     }
-    Ok(Value::Object(answers))
+    Ok((Value::Object(answers), Vec::new()))
 }

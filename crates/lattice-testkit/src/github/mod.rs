@@ -183,6 +183,14 @@ impl GitHub {
         repository.items[&number].pull_json(&web, slug).expect("it is a pull request")
     }
 
+    /// Says what the checks of a pull request came to, in GitHub's words; `None` hides them from the token.
+    pub fn set_checks(&self, slug: &str, number: u64, state: Option<&str>) {
+        let mut whole = self.state();
+        let item = whole.repositories.get_mut(slug).and_then(|repository| repository.items.get_mut(&number));
+        let pull = item.and_then(|item| item.pull.as_mut()).expect("it is a pull request");
+        pull.checks = Some(state.unwrap_or(state::HIDDEN_CHECKS).to_owned());
+    }
+
     /// How many issues and pull requests there are.
     pub fn items(&self, slug: &str) -> usize {
         self.state().repositories[slug].items.len()

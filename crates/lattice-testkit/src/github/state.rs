@@ -40,6 +40,9 @@ pub(super) struct Said {
     pub(super) more: Value,
 }
 
+/// The state of checks that the token may not see.
+pub(super) const HIDDEN_CHECKS: &str = "HIDDEN";
+
 pub(super) struct PullPart {
     pub(super) head: String,
     pub(super) base: String,
@@ -55,6 +58,8 @@ pub(super) struct PullPart {
     pub(super) files: Option<Vec<Value>>,
     /// `owner/name` of a fork.
     pub(super) fork: Option<String>,
+    /// The state of all checks together.
+    pub(super) checks: Option<String>,
 }
 
 /// Everything that the fake knows.
@@ -134,7 +139,34 @@ impl PullPart {
     pub(super) fn new(head: String, base: String) -> Self {
         let (reviewers, reviews, remarks) = (Vec::new(), Vec::new(), Vec::new());
         let head_at = String::new();
-        Self { head, base, draft: false, merged: None, head_at, reviewers, reviews, remarks, files: None, fork: None }
+        Self {
+            head,
+            base,
+            draft: false,
+            merged: None,
+            head_at,
+            reviewers,
+            reviews,
+            remarks,
+            files: None,
+            fork: None,
+            checks: None,
+        }
+    }
+
+    fn rollup(&self) -> Option<Value> {
+        let state = self.checks.as_deref().filter(|state| *state != HIDDEN_CHECKS)?;
+        Some(json!({ "state": state }))
+    }
+
+    /// What the last verdicts of all reviewers come to.
+    fn decision(&self) -> Option<&str> {
+        let verdict =
+            |said: &Said| said.more["state"].as_str().filter(|state| *state != "COMMENTED").map(str::to_owned);
+        let last: BTreeMap<_, _> =
+            self.reviews.iter().filter_map(|said| Some((said.author.clone(), verdict(said)?))).collect();
+        let any = |state: &str| last.values().any(|verdict| verdict == state);
+        ["CHANGES_REQUESTED", "APPROVED"].into_iter().find(|state| any(state))
     }
 }
 
@@ -201,6 +233,8 @@ impl Item {
             "url": format!("{web}/{slug}/pull/{}", self.number), "state": state, "isDraft": pull.draft,
             "title": self.title, "body": self.body, "baseRefName": pull.base, "headRefName": pull.head,
             "headRefOid": pull.head_at, "isCrossRepository": pull.fork.is_some(),
+            "reviewDecision": pull.decision(),
+            "commits": { "nodes": [{ "commit": { "statusCheckRollup": pull.rollup() } }] },
             "author": { "login": self.author }, "headRepository": { "nameWithOwner": pull.fork.as_deref().unwrap_or(slug) },
         }))
     }

@@ -35,7 +35,8 @@ pub(crate) fn run(app: &App, arguments: &Arguments) -> Result<Reply, Failure> {
         return Err(Failure::new("no-such-branch", snapshot.no_branch(named)).hint("lattice log --show-untracked"));
     }
     let graph = snapshot.graph();
-    let facts = branch.as_ref().and_then(|branch| BranchDocument::of(snapshot, &graph, branch));
+    let standings = engine.standings();
+    let facts = branch.as_ref().and_then(|branch| BranchDocument::of(snapshot, &graph, &standings, branch));
     let position = branch.as_ref().and_then(|branch| snapshot.position(branch));
     let commits = match &position {
         Some(position) => engine.commits(&position.commits)?,

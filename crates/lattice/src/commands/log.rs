@@ -12,7 +12,7 @@ use lattice_model::snapshot::{OpStateReading, Snapshot};
 
 use crate::app::App;
 use crate::error::Failure;
-use crate::output::documents::{BranchDocument, DivergenceDocument, LogDocument, PrDocument};
+use crate::output::documents::{BranchDocument, DivergenceDocument, LogDocument, PrDocument, Standings};
 use crate::output::graph::{self, Row};
 use crate::output::{Document, Lazy, Reply, printable};
 
@@ -83,7 +83,8 @@ fn log(app: &App, detail: Detail, extent: Extent, untracked: bool) -> Result<Rep
     let placed = graph.topological();
     let lost = snapshot.tracked().count() - placed.len();
     let shown = shown(&snapshot, &graph, extent);
-    let view = View { app, engine: &engine, snapshot: &snapshot, graph: &graph, detail };
+    let standings = engine.standings();
+    let view = View { app, engine: &engine, snapshot: &snapshot, graph: &graph, standings: &standings, detail };
     let mut text = view.drawing(&shown)?;
     if untracked {
         self::untracked(&snapshot).for_each(|name| text.push_str(&format!("  {}  (untracked)\n", printable(&name))));
@@ -97,8 +98,11 @@ fn log(app: &App, detail: Detail, extent: Extent, untracked: bool) -> Result<Rep
         notes.push(format!("changes made outside of Lattice were seen and could not be recorded: {reason}"));
     }
     notes.extend(remarks(&snapshot, lost));
-    let mut reply =
-        Reply::named(LogDocument::COMMAND, Lazy(move || document(&snapshot, &graph, placed.clone(), &shown)), text);
+    let mut reply = Reply::named(
+        LogDocument::COMMAND,
+        Lazy(move || document(&snapshot, &graph, &standings, (placed.clone(), &shown))),
+        text,
+    );
     reply.notes = notes;
     Ok(reply)
 }
@@ -156,8 +160,8 @@ fn shown(snapshot: &Snapshot, graph: &StackGraph, extent: Extent) -> BTreeSet<Br
 fn document(
     snapshot: &Snapshot,
     graph: &StackGraph,
-    mut order: Vec<BranchName>,
-    shown: &BTreeSet<BranchName>,
+    standings: &Standings,
+    (mut order, shown): (Vec<BranchName>, &BTreeSet<BranchName>),
 ) -> LogDocument {
     order.retain(|branch| shown.contains(branch));
     let placed: BTreeSet<_> = order.iter().cloned().collect();
@@ -166,7 +170,7 @@ fn document(
     LogDocument {
         trunk: snapshot.settings.trunk.as_ref().map(ToString::to_string),
         current: snapshot.head.branch().map(ToString::to_string),
-        branches: order.iter().filter_map(|branch| BranchDocument::of(snapshot, graph, branch)).collect(),
+        branches: order.iter().filter_map(|branch| BranchDocument::of(snapshot, graph, standings, branch)).collect(),
         untracked: untracked(snapshot).collect(),
         unreadable: unreadable(snapshot).collect(),
         divergence: snapshot.divergence.as_ref().map(DivergenceDocument::of),
@@ -183,6 +187,7 @@ struct View<'a> {
     engine: &'a Engine,
     snapshot: &'a Snapshot,
     graph: &'a StackGraph,
+    standings: &'a Standings,
     detail: Detail,
 }
 
@@ -233,7 +238,7 @@ impl View<'_> {
         if metadata.freeze.is_frozen() {
             remarks.push("frozen".to_owned());
         }
-        if let Some(pr) = PrDocument::of(&metadata.pr) {
+        if let Some(pr) = PrDocument::of(&metadata.pr, self.standings) {
             remarks.push(pr.text());
         }
         let here = self.snapshot.repository.work_dir.as_ref();

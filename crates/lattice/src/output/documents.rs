@@ -6,6 +6,7 @@ use lattice_engine::{Conflict, Operation};
 use lattice_model::branch::PrState;
 use lattice_model::event::RefChange;
 use lattice_model::graph::StackGraph;
+use lattice_model::host::{ChecksState, PullState, ReviewState, Standing};
 use lattice_model::name::BranchName;
 use lattice_model::plan::{NewValue, Plan, Step};
 use lattice_model::snapshot::{Divergence, Repository, Snapshot};
@@ -145,24 +146,41 @@ pub(crate) struct PrDocument {
     number: u64,
     url: String,
     state: Option<String>,
+    /// What reviewers said when the host was last asked.
+    review: Option<&'static str>,
+    /// What the checks came to then.
+    checks: Option<&'static str>,
 }
 
 impl PrDocument {
-    pub(crate) fn of(pr: &PrState) -> Option<Self> {
+    pub(crate) fn of(pr: &PrState, standings: &Standings) -> Option<Self> {
         match pr {
             PrState::None {} => None,
-            PrState::Linked { number, url, last_known, .. } => Some(Self {
-                number: *number,
-                url: url.clone(),
-                state: last_known.as_ref().map(|known| known.state.clone()),
-            }),
+            PrState::Linked { number, url, last_known, .. } => {
+                let standing = standings.get(url).copied().unwrap_or_default();
+                Some(Self {
+                    number: *number,
+                    url: url.clone(),
+                    state: last_known.as_ref().map(|known| known.state.clone()),
+                    review: standing.review.map(ReviewState::as_str),
+                    checks: standing.checks.map(ChecksState::as_str),
+                })
+            }
         }
     }
 
+    /// `#12 open, approved, checks failed`; of a pull request that has ended, only how.
     pub(crate) fn text(&self) -> String {
-        format!("#{} {}", self.number, self.state.as_deref().unwrap_or_default()).trim_end().to_owned()
+        let state = self.state.as_deref().unwrap_or_default();
+        let live = state.is_empty() || state == PullState::Open.as_str();
+        let standing = [self.review, self.checks].into_iter().flatten().filter(|_| live);
+        let words: Vec<_> = [state].into_iter().filter(|word| !word.is_empty()).chain(standing).collect();
+        format!("#{} {}", self.number, words.join(", ").replace('-', " ")).trim_end().to_owned()
     }
 }
+
+/// What is known of pull requests by their addresses.
+pub(crate) type Standings = BTreeMap<String, Standing>;
 
 /// One branch of a stack.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -180,7 +198,12 @@ pub(crate) struct BranchDocument {
 }
 
 impl BranchDocument {
-    pub(crate) fn of(snapshot: &Snapshot, graph: &StackGraph, branch: &BranchName) -> Option<Self> {
+    pub(crate) fn of(
+        snapshot: &Snapshot,
+        graph: &StackGraph,
+        standings: &Standings,
+        branch: &BranchName,
+    ) -> Option<Self> {
         let (metadata, _) = snapshot.metadata_of(branch)?;
         Some(Self {
             name: branch.to_string(),
@@ -191,7 +214,7 @@ impl BranchDocument {
             frozen: metadata.freeze.is_frozen(),
             needs_restack: snapshot.needs_restack(branch),
             commits: snapshot.position(branch).map_or(0, |position| position.commits.len()),
-            pr: PrDocument::of(&metadata.pr),
+            pr: PrDocument::of(&metadata.pr, standings),
             checked_out: snapshot.worktrees.get(branch).map(|path| path.display().to_string()),
         })
     }

@@ -136,3 +136,36 @@ fn a_dry_run_says_what_it_would_ask_for_and_asks_for_nothing() {
         assert_eq!(world.remote.refs(), before, "{line}");
     }
 }
+
+#[test]
+fn log_says_what_reviewers_and_checks_said_when_the_host_was_last_asked() {
+    let shown = |world: &World| world.lattice().arg("log").ok().stdout;
+    for world in [World::path("main <- a*"), World::github("main <- a*")] {
+        world.run("submit --no-edit");
+        assert!(shown(&world).contains("#1 open\n") || shown(&world).contains("#1 open  "), "{}", shown(&world));
+        world.run("pr review 1 --verdict request-changes --body no");
+        world.run("sync");
+        assert!(shown(&world).contains("#1 open, changes requested"), "{}", shown(&world));
+        world.run("pr review 1 --verdict approve --body yes");
+        world.run("submit --no-edit");
+        assert!(shown(&world).contains("#1 open, approved"), "the last word counts: {}", shown(&world));
+        assert_eq!(world.run("log")["branches"][0]["pr"]["review"], json!("approved"));
+    }
+}
+
+#[test]
+fn checks_of_github_are_shown_and_a_token_that_may_not_see_them_does_not_fail() {
+    let world = World::github("main <- a*");
+    let github = world.github.as_ref().expect("a GitHub");
+    world.run("submit --no-edit");
+    for (state, said) in [("FAILURE", "checks failed"), ("PENDING", "checks running"), ("SUCCESS", "checks passed")] {
+        github.set_checks("acme/tools", 1, Some(state));
+        world.run("submit --no-edit");
+        let shown = world.lattice().arg("info").ok().stdout;
+        assert!(shown.contains(&format!("#1 open, {said}")), "{shown}");
+    }
+    github.set_checks("acme/tools", 1, None);
+    world.run("submit --no-edit");
+    let shown = world.lattice().arg("log").ok().stdout;
+    assert!(shown.contains("#1 open") && !shown.contains("checks"), "{shown}");
+}
