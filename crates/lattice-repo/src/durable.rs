@@ -2,7 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
 use rustix::fs::{Mode, OFlags};
@@ -22,9 +22,10 @@ pub enum ReadError {
 #[expect(clippy::disallowed_methods, reason = "the place where own files are renamed")]
 pub(crate) fn write(path: &Path, content: &[u8]) -> io::Result<()> {
     let folder = path.parent().unwrap_or(Path::new("."));
-    fs::create_dir_all(folder)?;
+    create_folder(folder)?;
     let temporary = temporary(path);
     let mut file = File::create(&temporary)?;
+    share(&file, folder);
     let written = file.write_all(content).and_then(|()| file.sync_all()).and_then(|()| fs::rename(&temporary, path));
     if let Err(error) = written {
         // A full disk must not also be littered; the first error is the one to report.
@@ -41,6 +42,7 @@ pub(crate) fn write_read_only(path: &Path, content: &[u8]) -> io::Result<()> {
     // Git removes what a crash leaves under such a name.
     let temporary = path.with_file_name(format!("tmp_{name}_{}", std::process::id()));
     let mut file = File::options().write(true).create(true).truncate(true).mode(0o444).open(&temporary)?;
+    share(&file, path.parent().unwrap_or(Path::new(".")));
     let written = file.write_all(content).and_then(|()| file.sync_data()).and_then(|()| fs::rename(&temporary, path));
     if written.is_err() {
         let _ = fs::remove_file(&temporary);
@@ -55,11 +57,50 @@ pub(crate) fn write_locked(path: &Path, content: &[u8]) -> io::Result<()> {
     let mut lock = path.as_os_str().to_owned();
     lock.push(".lock");
     let mut file = File::options().write(true).create_new(true).open(&lock)?;
+    share(&file, path.parent().unwrap_or(Path::new(".")));
     let written = file.write_all(content).and_then(|()| file.sync_all()).and_then(|()| fs::rename(&lock, path));
     if written.is_err() {
         let _ = fs::remove_file(&lock);
     }
     written
+}
+
+/// What a folder lets its group and others do, if it belongs to several users: those who may write to it besides its owner.
+fn shared_bits(folder: &Path) -> u32 {
+    let mode = fs::metadata(folder).map_or(0, |found| found.mode());
+    if mode & 0o020 == 0 { 0 } else { mode & 0o077 }
+}
+
+/// Lets everybody use a file who may use its folder, whatever the mask of this user is: Git does so with its own files in
+/// a repository that is shared. A file of another user stays as it is.
+pub(crate) fn share(file: &File, folder: &Path) {
+    let Ok(found) = file.metadata() else { return };
+    let mode = found.mode() & 0o7777;
+    let usual = if mode & 0o200 == 0 { 0o044 } else { 0o066 };
+    let wanted = mode | (shared_bits(folder) & usual);
+    if wanted != mode {
+        let _ = file.set_permissions(fs::Permissions::from_mode(wanted));
+    }
+}
+
+/// Makes a folder and those above it, each for everybody who may use the one that it is in.
+pub(crate) fn create_folder(path: &Path) -> io::Result<()> {
+    if path.is_dir() {
+        return Ok(());
+    }
+    let above = path.parent().unwrap_or(Path::new("."));
+    create_folder(above)?;
+    match fs::create_dir(path) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+        Ok(()) | Err(_) => {}
+    }
+    let mode = fs::metadata(path)?.mode() & 0o7777;
+    let wanted = mode | shared_bits(above);
+    if wanted != mode {
+        // Somebody else who made it in the same moment has done the same.
+        let _ = fs::set_permissions(path, fs::Permissions::from_mode(wanted));
+    }
+    Ok(())
 }
 
 /// Removes `path`, which may be gone already.

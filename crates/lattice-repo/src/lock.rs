@@ -14,6 +14,7 @@ use lattice_model::time::Timestamp;
 use rustix::fs::{FlockOperation, Mode, OFlags};
 use serde::{Deserialize, Serialize};
 
+use crate::durable;
 use queue::{Ticket, first_in_line};
 
 /// Proof that this process is the only writer. Functions that write ask for it.
@@ -80,17 +81,20 @@ pub(crate) fn is_held(path: &Path) -> bool {
 
 fn open(path: &Path) -> io::Result<File> {
     if let Some(folder) = path.parent() {
-        std::fs::create_dir_all(folder)?;
+        durable::create_folder(folder)?;
     }
     let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    // Who may write it is for the user's mask to say, as with everything in a repository that several users share.
     let everyone = Mode::RUSR | Mode::WUSR | Mode::RGRP | Mode::WGRP | Mode::ROTH | Mode::WOTH;
     match rustix::fs::open(path, flags | OFlags::RDWR | OFlags::CREATE, everyone) {
         // A lock that another user made can be held without being written.
         Err(rustix::io::Errno::ACCESS) => {
             Ok(File::from(rustix::fs::open(path, flags | OFlags::RDONLY, Mode::empty())?))
         }
-        opened => Ok(File::from(opened?)),
+        opened => {
+            let file = File::from(opened?);
+            durable::share(&file, path.parent().unwrap_or(path));
+            Ok(file)
+        }
     }
 }
 

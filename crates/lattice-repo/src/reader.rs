@@ -1,7 +1,7 @@
 //! A read-only view of a repository for gathering context; it can be shared between threads.
 
 use std::fs::File;
-use std::io;
+use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
@@ -133,9 +133,13 @@ pub fn read_own_file(path: &Path, limit: u64) -> Result<Option<Vec<u8>>, durable
 #[expect(clippy::disallowed_methods, reason = "a file of the cache appears whole or not at all")]
 pub fn publish_cache_file(path: &Path, content: &[u8]) -> io::Result<()> {
     let folder = path.parent().unwrap_or(Path::new("."));
-    std::fs::create_dir_all(folder)?;
+    durable::create_folder(folder)?;
     let temporary = durable::temporary(path);
-    let written = std::fs::write(&temporary, content).and_then(|()| std::fs::rename(&temporary, path));
+    let written = File::create(&temporary).and_then(|mut file| {
+        durable::share(&file, folder);
+        file.write_all(content)?;
+        std::fs::rename(&temporary, path)
+    });
     if written.is_err() {
         let _ = std::fs::remove_file(&temporary);
     }

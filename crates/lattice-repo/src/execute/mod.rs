@@ -252,7 +252,7 @@ impl<'a> Executor<'a> {
         let theirs = crate::git::worktree::index_path(&self.repo.paths.git_dir);
         if theirs.exists() {
             let folder = own.parent().unwrap_or(&own);
-            std::fs::create_dir_all(folder).map_err(io_error("create the folder of the operation"))?;
+            durable::create_folder(folder).map_err(io_error("create the folder of the operation"))?;
             copy_index(&theirs, &own).map_err(io_error("copy the index"))?;
         }
         let index = self.git.write_tree(Some(&own)).map_err(|error| self.unmerged(error))?;

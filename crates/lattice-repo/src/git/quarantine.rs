@@ -97,7 +97,7 @@ impl Git {
 /// Moves packs; the index comes last, since it is what makes a pack count.
 #[expect(clippy::disallowed_methods, reason = "Git's packs are moved as Git moves them")]
 fn migrate(from: &Path, to: &Path) -> io::Result<()> {
-    fs::create_dir_all(to)?;
+    crate::durable::create_folder(to)?;
     let mut files: Vec<_> = fs::read_dir(from)?.collect::<Result<_, _>>()?;
     files.sort_by_key(|file| file.path().extension().is_some_and(|extension| extension == "idx"));
     for file in files {

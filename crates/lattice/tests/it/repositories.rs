@@ -413,3 +413,40 @@ fn a_hook_that_asks_lattice_gets_an_answer() {
     repo.git(&["commit", "--quiet", "--message", "by git"]);
     assert_eq!(repo.read("seen").trim(), "main", "from a hook of plain git");
 }
+
+#[test]
+fn what_one_user_of_a_shared_repository_makes_the_others_can_use() {
+    let repo = TestRepo::draw("main <- a <- b*");
+    let git_dir = repo.dir().join(".git");
+    let at = git_dir.to_str().expect("the kit chooses its paths");
+    repo.git(&["config", "core.sharedRepository", "group"]);
+    let opened = Command::new("chmod").args(["-R", "g+rwX", at]).status().expect("chmod runs");
+    assert!(opened.success());
+    // A user whose own files are nobody else's business.
+    let careful = repo.sandbox().root().join("careful");
+    fs::write(&careful, format!("#!/bin/sh\numask 077\nexec '{}' \"$@\"\n", env!("CARGO_BIN_EXE_lattice")))
+        .expect("ours");
+    fs::set_permissions(&careful, std::os::unix::fs::PermissionsExt::from_mode(0o755)).expect("it is ours");
+    let run = |line: &str| {
+        let careful = careful.to_str().expect("the kit chooses its paths");
+        lattice_testkit::Lattice::new(careful, &repo).args(line.split(' ')).ok();
+    };
+    repo.write("new", "x\n");
+    run("create c -a -m new");
+    repo.git(&["checkout", "--quiet", "a"]);
+    repo.write("new in a", "x\n");
+    run("modify -a -c -m more");
+    run("undo");
+    let kept = Command::new("find")
+        .args([at, "(", "!", "-perm", "-040", "-o", "-type", "d", "!", "-perm", "-070", ")"])
+        .output();
+    let kept = String::from_utf8(kept.expect("find runs").stdout).expect("the kit chooses its paths");
+    // Git itself writes the message of a commit with the mask of the user.
+    let kept: Vec<_> = kept.lines().filter(|path| !path.ends_with("/COMMIT_EDITMSG")).collect();
+    assert_eq!(kept, Vec::<&str>::new(), "nothing is kept from the group");
+    for file in ["lattice/lock", "lattice/config.toml", "index"] {
+        use std::os::unix::fs::MetadataExt as _;
+        let mode = git_dir.join(file).metadata().expect("it was made").mode();
+        assert_eq!(mode & 0o060, 0o060, "{file}: {mode:o}");
+    }
+}
