@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::process::Call;
-use crate::{Failure, fuzz, tools};
+use crate::{Failure, fuzz, storm, tools};
 
 /// Format, lints, doc tests and documentation: what comes before the tests themselves.
 const CHECKS: [Call<'static>; 4] = [
@@ -20,7 +20,11 @@ const CHECKS: [Call<'static>; 4] = [
 /// Licences, advisories and sources of dependencies; its tool is optional.
 const DEPENDENCIES: Call<'static> = cargo(&["deny", "check"]);
 
-const TESTS: Call<'static> = cargo(&["nextest", "run", "--workspace", "--profile", "ci"]);
+const TESTS: [&str; 5] = ["nextest", "run", "--workspace", "--profile", "ci"];
+
+/// The share of the storms that every run has, from a seed that no run had before.
+const FUZZ_STEPS: &str = "3000";
+const KILL_POINTS: &str = "200";
 
 /// How long each fuzz target runs every time; `cargo xtask fuzz` runs them longer.
 const FUZZ_SECONDS: &str = "5";
@@ -39,7 +43,14 @@ pub fn run(root: &Path) -> Result<(), Failure> {
         eprintln!("\n==> cargo deny check: left out, cargo-deny is not installed");
     }
     fuzz::run(root, FUZZ_SECONDS)?;
-    TESTS.run(root)
+    let seed = storm::drawn().to_string();
+    let environment = [
+        ("LATTICE_FUZZ_STEPS", FUZZ_STEPS),
+        ("LATTICE_FUZZ_SEED", &seed),
+        ("LATTICE_KILL_POINTS", KILL_POINTS),
+        ("LATTICE_KILL_SEED", &seed),
+    ];
+    Call { program: "cargo", arguments: &TESTS, environment: &environment }.run(root)
 }
 
 const fn cargo(arguments: &'static [&'static str]) -> Call<'static> {
