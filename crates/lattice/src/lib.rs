@@ -7,6 +7,7 @@ mod complete;
 mod dispatch;
 mod error;
 mod output;
+mod pick;
 mod prompt;
 
 use std::process::ExitCode;

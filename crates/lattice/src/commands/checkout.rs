@@ -13,7 +13,7 @@ use crate::commands::branch;
 use crate::commands::change::change;
 use crate::error::Failure;
 use crate::output::Reply;
-use crate::prompt;
+use crate::pick;
 
 /// Check out a branch
 #[derive(Debug, Args)]
@@ -102,5 +102,5 @@ fn pick(app: &App) -> Result<BranchName, Failure> {
     let snapshot = app.engine()?.observe("checkout", WorkingCopyNeed::No)?.snapshot;
     let branches: Vec<_> = snapshot.settings.trunk.clone().into_iter().chain(snapshot.graph().topological()).collect();
     let names: Vec<_> = branches.iter().map(ToString::to_string).collect();
-    prompt::choose("Which branch?", &names).map(|at| branches[at].clone()).ok_or_else(needed)
+    pick::pick("Which branch?", &names).map(|at| branches[at].clone()).ok_or_else(needed)
 }

@@ -14,6 +14,7 @@ use crate::commands::change::{change, previews};
 use crate::commands::config::refused;
 use crate::error::Failure;
 use crate::output::Reply;
+use crate::pick;
 use crate::prompt;
 
 /// Configure the trunk of this repository
@@ -80,7 +81,7 @@ fn pick(app: &App) -> Result<BranchName, Failure> {
         (_, []) => Err(Refusal::new("no-branches", "there is no branch yet").hint("make a first commit").into()),
         _ if app.interaction == Interaction::Allowed => {
             let names: Vec<_> = all.iter().map(ToString::to_string).collect();
-            let picked = prompt::choose("Which branch is the trunk?", &names);
+            let picked = pick::pick("Which branch is the trunk?", &names);
             picked.map(|at| all[at].clone()).ok_or_else(|| Failure::new("cancelled", "no trunk was chosen"))
         }
         _ => Err(Failure::new("trunk-required", "several branches could be the trunk")

@@ -13,7 +13,7 @@ use crate::commands::branch;
 use crate::commands::change::change;
 use crate::error::Failure;
 use crate::output::Reply;
-use crate::prompt;
+use crate::pick;
 
 /// Start tracking a branch
 #[derive(Debug, Args)]
@@ -70,7 +70,7 @@ fn ask(app: &App) -> Result<BranchName, Failure> {
     let snapshot = app.engine()?.observe("track", WorkingCopyNeed::No)?.snapshot;
     let candidates = candidates(&snapshot);
     let names: Vec<_> = candidates.iter().map(ToString::to_string).collect();
-    prompt::choose("On which branch does it stand?", &names).map(|at| candidates[at].clone()).ok_or_else(needed)
+    pick::pick("On which branch does it stand?", &names).map(|at| candidates[at].clone()).ok_or_else(needed)
 }
 
 fn candidates(snapshot: &Snapshot) -> Vec<BranchName> {

@@ -7,6 +7,7 @@ use crate::doctor::{fix_named, issue, list, plans, report, text};
 use crate::lattice;
 
 const CHOICE: &str = "Which fixes? [numbers, empty: none] ";
+const PICK: &str = " [a number, or letters of the name; empty: none] ";
 const APPLY: &str = "Apply this? [apply/no] ";
 
 /// Two unreadable documents, each with one fix, after the ledger saw the first: three choices.
@@ -164,15 +165,22 @@ fn a_gated_restack_whose_repair_is_declined_changes_nothing() {
 fn checkout_track_and_init_ask_for_what_is_missing() {
     let repo = TestRepo::draw("main* <- a <- b");
     repo.git(&["branch", "stray", "b"]);
-    lattice(&repo).arg("checkout").terminal().answer("Which branch? [1-3, empty: none] ", "3\r").run();
+    lattice(&repo).arg("checkout").terminal().answer(&format!("Which branch?{PICK}"), "3\r").run();
     assert_eq!(repo.git(&["symbolic-ref", "--short", "HEAD"]), "b", "the third is b");
+    let terminal = lattice(&repo).arg("checkout").terminal();
+    terminal.answer(PICK, "A\r").answer(PICK, "2\r").run();
+    assert_eq!(
+        repo.git(&["symbolic-ref", "--short", "HEAD"]),
+        "a",
+        "letters leave main and a, of which a is the second"
+    );
     let terminal = lattice(&repo).args(["track", "stray"]).terminal();
-    terminal.answer("On which branch does it stand? [1-3, empty: none] ", "2\r").run();
+    terminal.answer(&format!("On which branch does it stand?{PICK}"), "2\r").run();
     assert_eq!(repo.metadata("stray")["parent"]["name"], "a", "the second is a");
     let fresh = TestRepo::new();
     fresh.git(&["branch", "master"]);
     let terminal = lattice(&fresh).arg("init").terminal();
-    terminal.answer("Which branch is the trunk? [1-2, empty: none] ", "2\r").run();
+    terminal.answer(&format!("Which branch is the trunk?{PICK}"), "2\r").run();
     assert_eq!(lattice(&fresh).arg("trunk").ok().stdout.trim(), "master");
 }
 
@@ -182,12 +190,17 @@ fn questions_that_are_not_answered_change_nothing() {
     repo.git(&["branch", "stray", "a"]);
     let before = repo.state();
     for (args, question) in [
-        (&["checkout"][..], "Which branch? [1-2, empty: none] "),
-        (&["track", "stray"], "On which branch does it stand? [1-2, empty: none] "),
+        (&["checkout"][..], &*format!("Which branch?{PICK}")),
+        (&["track", "stray"], &format!("On which branch does it stand?{PICK}")),
         (&["init", "--reset"], "Remove all metadata and configuration? [remove/no] "),
     ] {
         for answer in ["\r", "\x04", "9\r", "no\r"] {
-            let output = lattice(&repo).args(args).terminal().answer(question, answer).run();
+            let mut terminal = lattice(&repo).args(args).terminal().answer(question, answer);
+            if question.ends_with(PICK) && answer.len() > 1 {
+                // What means no name is said to, and the question is asked again.
+                terminal = terminal.answer("no name has these letters", "").answer(question, "\r");
+            }
+            let output = terminal.run();
             assert!(matches!(output.code, Some(1 | 2)), "{args:?} {answer:?}:\n{}", output.snapshot());
             assert_same(&before, &repo.state());
         }
