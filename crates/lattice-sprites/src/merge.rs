@@ -41,6 +41,7 @@ pub struct Arrival {
     pub seq: u64,
     pub side: Side,
     pub key: EventKey,
+    /// As it may be stored and shown.
     pub event: Event,
     /// The line as it may be stored.
     pub masked: String,
@@ -157,13 +158,15 @@ impl Merger {
         let waiting = self.unmatched.get_mut(&(side.other(), key)).and_then(VecDeque::pop_front);
         let seq = waiting.unwrap_or(self.next_seq);
         let findings = if side == self.authority { self.rules.observe(Happening::Event(&event)) } else { Vec::new() };
+        let masked = self.secrets.mask(&line).into_owned();
+        let event =
+            if masked == line { event } else { read_event(masked.as_bytes()).map_or(event, |(event, _)| event) };
         if waiting.is_some() {
             outcomes.push(Outcome::Confirmed { seq, event, side });
         } else {
             self.next_seq += 1;
             self.recall(side, key, seq);
-            let masked = self.secrets.mask(&line);
-            if masked != line.as_str() {
+            if masked != line {
                 let finding = Finding::new(Rule::SecretShown, "something like a token stood in an event");
                 outcomes.push(Outcome::Finding(Placed {
                     finding,
@@ -172,7 +175,6 @@ impl Merger {
                     line: Some(number),
                 }));
             }
-            let masked = masked.into_owned();
             outcomes.push(Outcome::New(Arrival { seq, side, key, event, masked }));
         }
         let place = |finding| Placed { finding, seq: Some(seq), side: Some(side), line: Some(number) };

@@ -8,7 +8,7 @@ use crate::merge::{Arrival, Identity, Merger, Outcome, Placed, Side};
 use crate::outbox::{Cursor, Outbox, Reading};
 use crate::protocol::{Event, EventKey, EventType, Finding, Lines, Rule};
 
-/// Something that the supervisor hears of.
+/// Something that the supervisor hears of, without what must not be shown.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Effect {
     /// A new event, for people to see.
@@ -137,8 +137,7 @@ impl Recorder {
                     insert_event(&batch, self.sprite, self.session, &new)?;
                     let (seq, event) = (new.seq, new.event);
                     if new.side == Side::Outbox {
-                        let shown = masked(&self.merger.secrets, &event);
-                        register(&batch, self.sprite, (seq, &shown), at)?;
+                        register(&batch, self.sprite, (seq, &event), at)?;
                         effects.push(Effect::Counts { seq, event: event.clone() });
                     }
                     effects.push(Effect::Seen { seq, event });
@@ -149,8 +148,7 @@ impl Recorder {
                         .execute(params![self.sprite.0, seq])?;
                     // The event is known already; what is new may be that the outbox has it.
                     if side == Side::Outbox {
-                        let shown = masked(&self.merger.secrets, &event);
-                        register(&batch, self.sprite, (seq, &shown), at)?;
+                        register(&batch, self.sprite, (seq, &event), at)?;
                         effects.push(Effect::Counts { seq, event });
                     }
                 }
@@ -177,17 +175,6 @@ impl Recorder {
 fn register(batch: &Transaction<'_>, sprite: SpriteKey, counts: (u64, &Event), at: &str) -> Result<(), StoreError> {
     super::actions::register(batch, sprite, counts, at)?;
     super::proposals::register(batch, sprite, counts)
-}
-
-/// An event as it may be stored.
-fn masked(secrets: &crate::protocol::Secrets, event: &Event) -> Event {
-    let line = event.to_line();
-    match secrets.mask(&line) {
-        std::borrow::Cow::Borrowed(_) => event.clone(),
-        std::borrow::Cow::Owned(masked) => {
-            crate::protocol::read_event(masked.as_bytes()).map_or_else(|_| event.clone(), |(event, _)| event)
-        }
-    }
 }
 
 /// How stdout ended, which decides whether something missing there is the agent's fault.
