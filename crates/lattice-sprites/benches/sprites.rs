@@ -84,7 +84,10 @@ impl Fixture {
     /// The sandbox of a command, with the doors that every agent has.
     fn spec(&self, place: &SpritePlace, words: &[&str]) -> Spec {
         let words = words.iter().map(|word| (*word).to_owned()).collect();
-        Network::default().with_doors(&place.agent(self.commit, words).expect("a sandbox"))
+        let mut spec = place.agent(self.commit, words).expect("a sandbox");
+        // As an agent has it, in a control group where there can be one.
+        spec.limits.memory_bytes = Some(16 << 30);
+        Network::default().with_doors(&spec)
     }
 
     /// Starts a command that says something at once, and hears it.

@@ -12,6 +12,34 @@ fn changed(repo: &TestRepo, script: &str) -> Lattice {
     Lattice::new("/usr/bin/unshare", repo).args(words).arg(env!("CARGO_BIN_EXE_lattice"))
 }
 
+/// The program where one system call fails, as a container has it.
+fn without_call(repo: &TestRepo, call: u32, errno: u32) -> Lattice {
+    let filter = "import ctypes, os, struct, sys
+call, errno = int(sys.argv[1]), int(sys.argv[2])
+rules = [(0x20, 0, 0, 0), (0x15, 0, 1, call), (6, 0, 0, 0x50000 | errno), (6, 0, 0, 0x7fff0000)]
+code = ctypes.create_string_buffer(b''.join(struct.pack('HBBI', *rule) for rule in rules))
+program = struct.pack('H6xQ', len(rules), ctypes.addressof(code))
+libc = ctypes.CDLL(None)
+assert libc.prctl(38, 1, 0, 0, 0) == 0 and libc.prctl(22, 2, program, 0, 0) == 0
+os.execvp(sys.argv[3], sys.argv[3:])";
+    let words = ["-c".to_owned(), filter.to_owned(), call.to_string(), errno.to_string()];
+    Lattice::new("/usr/bin/python3", repo).args(words).arg(env!("CARGO_BIN_EXE_lattice"))
+}
+
+#[test]
+fn where_a_system_call_is_forbidden_the_refusal_names_the_layer_and_what_would_allow_it() {
+    let repo = TestRepo::draw("main*");
+    for (name, call, errno, said) in [
+        ("unshare", 272, 1, ["(namespaces)", "--security-opt seccomp=unconfined"]),
+        ("landlock", 444, 38, ["(landlock)", "boot parameter lsm="]),
+    ] {
+        let out = without_call(&repo, call, errno).args(["run", "x", "--name", name, "--", "true"]).fails(1);
+        for part in said.into_iter().chain(["lattice run --sandbox none"]) {
+            assert!(out.stderr.contains(part), "{part}: {}", out.snapshot());
+        }
+    }
+}
+
 /// The program where the kernel gives nobody a user namespace.
 fn forbidden(repo: &TestRepo) -> Lattice {
     changed(repo, "echo 0 > /proc/sys/user/max_user_namespaces")
