@@ -3,6 +3,7 @@
 pub(crate) mod documents;
 pub(crate) mod graph;
 pub(crate) mod issues;
+pub(crate) mod status;
 
 use std::borrow::Cow;
 use std::io::{IsTerminal, Write};
@@ -342,6 +343,7 @@ pub(crate) fn checked(code: Code) -> Code {
 
 /// Writes a remark.
 pub(crate) fn err(text: &str) {
+    status::make_room();
     let _ = std::io::stderr().write_all(visible(text).as_bytes());
 }
 

@@ -275,6 +275,32 @@ const FETCHES: &str = r#"
     lattice emit waiting --reason key --checkpoint "$id" --expect value=string
 "#;
 
+#[test]
+fn on_a_terminal_a_run_shows_how_far_its_agent_is_and_asks_there() {
+    let world = World::git();
+    world.configure("[credentials]\napi = { env = \"API_KEY\" }\n");
+    let script = format!(
+        "if [ ! -e .lattice/resume.json ]; then lattice emit phase-started build\n\
+         lattice emit info halfway --metadata '{{\"percent\": 50}}'; fi\n{}",
+        FETCHES.replace("\"$status\"", "\"$status $value\"")
+    );
+    let run = |name: &str| {
+        let words = ["run", "Do it", "--name", name, "--", "bash", "-c", script.as_str()];
+        world.lattice().env("API_KEY", "sekret-value-1234").args(words).terminal()
+    };
+    let yes = run("yes").answer("Do it? [yes/no] ", "yes\r").run();
+    assert_eq!(yes.code, Some(0), "{}", yes.stdout);
+    for part in ["build  ##########----------  50%  halfway", "yes asks for FETCH_CREDENTIAL"] {
+        let shown = yes.stdout.replace('█', "#").replace('░', "-");
+        assert!(shown.contains(part), "{part}: {shown}");
+    }
+    assert!(!yes.stdout.contains("sekret-value-1234"), "{}", yes.stdout);
+    let outcome = look(&world.repo, &["show", "yes"])["sprite"]["outcome"].clone();
+    assert_eq!(outcome, json!("\"status\": \"done\" [masked]"), "what it ended with is masked too");
+    let no = run("no").answer("Do it? [yes/no] ", "no\r").run();
+    assert!(no.stdout.contains("\"status\": \"denied\""), "{}", no.stdout);
+}
+
 // proves: SP-37
 #[test]
 fn a_credential_reaches_the_agent_and_no_record() {

@@ -6,7 +6,7 @@ use std::sync::mpsc::Sender;
 
 use lattice_model::id::Oid;
 use lattice_model::name::BranchName;
-use lattice_sprites::protocol::{Finding, Rule};
+use lattice_sprites::protocol::{Event, EventType, Finding, Rule};
 use lattice_sprites::run::{
     Collect, Happening, Job, LandError, Landing, SpritePlace, Uncommitted, Usage, Verdict, Watcher, Work, land, next,
     supervise,
@@ -19,6 +19,7 @@ use super::{LandedDocument, RunDocument, act};
 use crate::app::{App, Format, Noise};
 use crate::commands::sprite;
 use crate::error::{Code, Failure};
+use crate::output::status::{Status, StatusLine};
 use crate::output::{Reply, err, printable};
 
 /// An agent that is to be started.
@@ -94,7 +95,7 @@ fn one_session(
     let ended = std::thread::scope(|scope| {
         // What needs no commits is done while the agent goes on, beside the thread that listens to it.
         scope.spawn(|| act::while_it_runs(app, sprite, asked));
-        let mut watcher = Follower { app, asks };
+        let mut watcher = Follower { app, asks, line: StatusLine::new(app), status: Status::default() };
         supervise(&job, store, &mut watcher)
     });
     let (verdict, outcome) = match ended {
@@ -247,6 +248,35 @@ struct Follower<'a> {
     app: &'a App,
     /// Wakes whoever carries actions out.
     asks: Sender<()>,
+    line: Option<StatusLine>,
+    status: Status,
+}
+
+impl Follower<'_> {
+    /// Writes above the line that says how far the agent is, and then that line anew.
+    fn write(&self, text: &str) {
+        err(text);
+        self.line.iter().for_each(|line| line.show(&self.status));
+    }
+}
+
+/// Takes note of how far an agent says that it is.
+fn note(status: &mut Status, event: &Event) {
+    match event.kind {
+        EventType::PhaseStarted => *status = Status { phase: event.text("phase").to_owned(), ..Status::default() },
+        EventType::PhaseFinished => *status = Status::default(),
+        EventType::Info => {
+            event.text("message").clone_into(&mut status.said);
+            let percent = event.to_value()["payload"]["metadata"]["percent"].as_f64();
+            status.percent = percent.map(|percent| percent.clamp(0.0, 100.0) as u8).or(status.percent);
+        }
+        EventType::ActionRequest
+        | EventType::Artifact
+        | EventType::Waiting
+        | EventType::Completed
+        | EventType::Error
+        | EventType::EnvironmentProposal => {}
+    }
 }
 
 impl Watcher for Follower<'_> {
@@ -263,11 +293,13 @@ impl Watcher for Follower<'_> {
         match effect {
             Effect::Seen { event, .. } => {
                 let document = sprite::document(0, "stdout", event.to_value());
-                err(sprite::event_line(&document).trim_start_matches([' ', '0']));
+                note(&mut self.status, event);
+                self.write(sprite::event_line(&document).trim_start_matches([' ', '0']));
             }
             Effect::Found(placed) => {
                 let finding = &placed.finding;
-                err(&format!("{} {}: {}\n", finding.rule.weight().as_str(), finding.rule.as_str(), finding.detail));
+                let weight = finding.rule.weight().as_str();
+                self.write(&format!("{weight} {}: {}\n", finding.rule.as_str(), finding.detail));
             }
             Effect::Counts { .. } => {}
         }
