@@ -25,7 +25,7 @@ pub(crate) struct Arguments {
     /// Wait for Enter before each part
     #[arg(long)]
     pause: bool,
-    /// `none` runs the agent without any isolation, where this system forbids what a sandbox is made of
+    /// How the agent is kept apart from this machine; `none` is for where there can be no sandbox
     #[arg(long, value_enum, default_value = "strict")]
     sandbox: SandboxChoice,
 }

@@ -12,7 +12,7 @@ use crate::error::Failure;
 pub(crate) enum SandboxChoice {
     /// By every layer, or the agent does not run
     Strict,
-    /// By nothing: the agent can do what you can do
+    /// By nothing: the agent can do what you can do; of root, what any other user can do
     None,
 }
 
@@ -70,9 +70,11 @@ pub(super) fn check(
 /// The lines that a run without a sandbox begins with.
 pub(super) fn warning(sprite: &Sprite) -> Option<String> {
     let rules = isolation(sprite).not_enforced().join(", ");
+    // Agents of root are another user, with a sandbox or without.
+    let who = if lattice_sprites::run::user() == 0 { "any other user of this machine" } else { "you" };
     (!rules.is_empty()).then(|| {
         format!(
-            "warning: {} runs without a sandbox: it can read, change and send whatever you can\n  \
+            "warning: {} runs without a sandbox: it can read, change and send whatever {who} can\n  \
              not enforced: {rules}\n  still checked: its commits, its events, and the actions that it asks for\n",
             sprite.name
         )

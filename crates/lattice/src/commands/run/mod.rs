@@ -59,7 +59,7 @@ pub(crate) struct Arguments {
     /// Hosts that the agent may reach, such as api.example.com,*.example.org,localhost:8080; `none` for none
     #[arg(long, value_name = "HOST,...", value_parser = reach)]
     network: Option<Reach>,
-    /// `none` runs the agent without any isolation, on this machine and as you, and says so everywhere
+    /// How the agent is kept apart from this machine; `none` is not at all, and every output says so
     #[arg(long, value_enum, default_value = "strict")]
     sandbox: SandboxChoice,
     /// The agent by name: claude, codex, aider, opencode, gemini, shell, or one of your configuration
