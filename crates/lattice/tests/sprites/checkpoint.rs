@@ -60,3 +60,59 @@ fn a_checkpoint_of_a_gigabyte_holds_its_session_and_costs_what_changed() {
     let unknown = lattice(&repo).args(["context", "session", "restore", "chk_none"]).fails(1);
     assert!(unknown.stderr.contains("there is no session `chk_none`"), "{}", unknown.snapshot());
 }
+
+/// Writes one number after another to three files in turn, without pause: through an open file, a memory map, and a working
+/// directory that it keeps. Meanwhile a hundred checkpoints are asked for.
+const WRITES: &str = r"
+import mmap, os, signal, socket
+os.mkdir('kept')
+for name in ('open', 'mapped', 'kept/relative'):
+    with open(name, 'wb') as file: file.write(b'%08d' % 0)
+writer = os.fork()
+if writer == 0:
+    held = os.open('open', os.O_RDWR)
+    shared = mmap.mmap(os.open('mapped', os.O_RDWR), 8)
+    os.chdir('kept')
+    number = 0
+    while True:
+        number += 1
+        text = b'%08d' % number
+        os.pwrite(held, text, 0)
+        shared[0:8] = text
+        file = os.open('relative', os.O_WRONLY)
+        os.pwrite(file, text, 0)
+        os.close(file)
+for _ in range(100):
+    with socket.socket(socket.AF_UNIX) as asked:
+        asked.connect('.lattice/control.sock')
+        print(asked.makefile().readline().strip(), flush=True)
+os.kill(writer, signal.SIGKILL)
+";
+
+#[test]
+fn what_is_written_after_a_checkpoint_is_never_in_it() {
+    let repo = TestRepo::draw("main*");
+    let out = lattice(&repo).args(["run", "x", "--name", "writer", "--", "python3", "-c", WRITES]).run();
+    assert_eq!(out.code, Some(0), "{}\n{}", out.snapshot(), log(&repo, "writer"));
+    let packs = repo.dir().join(".git/lattice/sprites/writer/packs");
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut last = 0;
+    let said = log(&repo, "writer");
+    let checkpoints: Vec<_> = said.lines().filter(|line| line.starts_with("chk_")).collect();
+    assert_eq!(checkpoints.len(), 100, "{said}");
+    for id in &checkpoints {
+        let (workspace, home) = (folder.path().join(id), folder.path().join(format!("{id}-home")));
+        [&workspace, &home].iter().for_each(|folder| std::fs::create_dir(folder).expect("a folder"));
+        lattice_sprites::checkpoint::restore(&packs, id, (&workspace, &home), None).expect("it is restored");
+        let number = |name: &str| -> u64 {
+            std::fs::read_to_string(workspace.join(name)).expect("a file").parse().expect("a number")
+        };
+        let (open, mapped, relative) = (number("open"), number("mapped"), number("kept/relative"));
+        // Each number goes to them in this order, so in one moment no two of them are more than one apart.
+        let is_one_moment = open >= mapped && mapped >= relative && relative + 1 >= open;
+        assert!(is_one_moment, "{id}: {open}, {mapped}, {relative}");
+        assert!(open >= last, "{id} is not older than the one before");
+        last = open;
+    }
+    assert!(last > 100, "it wrote all the time");
+}
