@@ -94,12 +94,14 @@ fn managed(repo: &TestRepo) -> String {
         std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).expect("its mode");
     };
     let place = root.display();
-    write("libexec/env", format!("#!/bin/sh\ntest -e {place}/chosen && echo {place}/versions/3/bin/$2\n"));
+    write("libexec/env", "#!/bin/sh\ntest -e $ENV_ROOT/chosen && echo $ENV_ROOT/versions/3/bin/$2\n".to_owned());
     write("versions/3/bin/speaker", "#!/bin/sh\ncat \"$(dirname \"$0\")/../lib/word\"\n".to_owned());
     write("versions/3/lib/word", "spoken\n".to_owned());
     write(
         "shims/speaker",
-        format!("#!/usr/bin/env bash\nset -e\nexec \"{place}/libexec/env\" exec \"speaker\" \"$@\"\n"),
+        format!(
+            "#!/usr/bin/env bash\nset -e\nexport ENV_ROOT=\"{place}\"\nexec \"{place}/libexec/env\" exec \"speaker\" \"$@\"\n"
+        ),
     );
     write("own/wrapper", format!("#!/bin/sh\nexec {place}/versions/3/bin/speaker \"$@\"\n"));
     write("chosen", String::new());

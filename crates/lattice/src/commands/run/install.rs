@@ -22,7 +22,10 @@ pub(super) fn find(app: &App, program: &mut String, mounts: &[PathBuf]) -> Resul
     let mut folders = Vec::new();
     match shim::target(app, Path::new(program), &found) {
         Target::Itself => {}
-        Target::Instead(real) => found = real,
+        Target::Instead(real) => {
+            *program = real.display().to_string();
+            found = real;
+        }
         Target::Also(others) => folders.extend(others.iter().filter_map(|path| folder(path, home.as_deref()))),
         Target::Unknown(manager) if mounts.is_empty() => return Err(unknown(program, &found, &manager)),
         Target::Unknown(_) => {}

@@ -33,14 +33,23 @@ pub(super) fn target(app: &App, program: &Path, found: &Path) -> Target {
     if SEEN.iter().any(|seen| found.starts_with(seen)) && manager_of_link(program, found).is_none() {
         return Target::Itself;
     }
+    let script = interpreter(found).map(|_| read(found)).unwrap_or_default();
+    let home = app.variable("HOME").unwrap_or_default();
     let started = match manager_of_link(program, found) {
         Some(manager) => vec![Started::Managed(manager)],
-        None => interpreter(found).map(|_| starts(&read(found), app)).unwrap_or_default(),
+        None => starts(&script, &home),
     };
     let mut others = Vec::new();
     for started in started {
         match started {
-            Started::Managed(manager) => return asked(app, &manager, program),
+            Started::Managed(manager) => {
+                let named = asked(app, &manager, program, &exports(&script, &home));
+                // A manager that knows nothing better may name its own shim.
+                return match named.filter(|named| named != found) {
+                    Some(named) => Target::Instead(named),
+                    None => Target::Unknown(manager.file_name().unwrap_or_default().to_string_lossy().into_owned()),
+                };
+            }
             Started::Program(path) => others.extend(path.canonicalize().ok().filter(|path| path.is_file())),
         }
     }
@@ -56,19 +65,31 @@ enum Started {
 }
 
 /// What a script hands over to: lines of the form `exec /PLACE ...`, and of managers `exec /PLACE exec ...`.
-fn starts(script: &str, app: &App) -> Vec<Started> {
-    let home = app.variable("HOME").unwrap_or_default();
+fn starts(script: &str, home: &str) -> Vec<Started> {
     let line = |line: &str| {
         let mut words = line.trim().strip_prefix("exec ")?.split_whitespace();
-        let plain = |word: &str| word.trim_matches(['"', '\'']).replace("${HOME}", &home).replace("$HOME", &home);
-        let program = PathBuf::from(plain(words.next()?));
-        match words.next().map(plain).as_deref() {
+        let program = PathBuf::from(plain(words.next()?, home));
+        match words.next().map(|word| plain(word, home)).as_deref() {
             _ if !program.is_absolute() => None,
             Some("exec" | "x") => Some(Started::Managed(program)),
             Some(_) | None => Some(Started::Program(program)),
         }
     };
     script.lines().filter_map(line).collect()
+}
+
+/// What a script tells whom it starts, where that stands there as it is.
+fn exports(script: &str, home: &str) -> Vec<(String, String)> {
+    let line = |line: &str| {
+        let (name, value) = line.trim().strip_prefix("export ")?.split_once('=')?;
+        Some((name.to_owned(), plain(value, home))).filter(|(_, value)| !value.contains(['$', '`']))
+    };
+    script.lines().filter_map(line).collect()
+}
+
+/// A word of a script without its quotes.
+fn plain(word: &str, home: &str) -> String {
+    word.trim_matches(['"', '\'']).replace("${HOME}", home).replace("$HOME", home)
 }
 
 fn manager_of_link(program: &Path, found: &Path) -> Option<PathBuf> {
@@ -78,17 +99,13 @@ fn manager_of_link(program: &Path, found: &Path) -> Option<PathBuf> {
 }
 
 /// Asks a version manager which program it would start here.
-fn asked(app: &App, manager: &Path, program: &Path) -> Target {
+fn asked(app: &App, manager: &Path, program: &Path, told: &[(String, String)]) -> Option<PathBuf> {
     let name = program.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let answer = prompt::run_in(manager.as_os_str(), &["which", &name], &app.directory, &[]);
-    let path = answer.ok().filter(|(code, _)| *code == 0).and_then(|(_, text)| {
-        let line = text.lines().map(str::trim).find(|line| line.starts_with('/'))?;
-        Path::new(line).canonicalize().ok().filter(|path| path.is_file())
-    });
-    match path {
-        Some(path) => Target::Instead(path),
-        None => Target::Unknown(manager.file_name().unwrap_or_default().to_string_lossy().into_owned()),
-    }
+    let told: Vec<_> = told.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+    let answer = prompt::run_in(manager.as_os_str(), &["which", &name], &app.directory, &told);
+    let (_, text) = answer.ok().filter(|(code, _)| *code == 0)?;
+    let line = text.lines().map(str::trim).find(|line| line.starts_with('/'))?;
+    Path::new(line).canonicalize().ok().filter(|path| path.is_file())
 }
 
 fn read(script: &Path) -> String {
