@@ -203,3 +203,25 @@ fn what_a_sprite_needs_survives_a_collection_of_garbage_on_the_host() {
     running.wait();
     assert!(log(&repo, "gc").contains("sound"), "{}", log(&repo, "gc"));
 }
+
+#[test]
+fn each_branch_of_a_sprite_lands_under_a_name_that_nobody_has_and_none_whose_parent_is_not_decided() {
+    let repo = repo();
+    let taken = repo.git(&["rev-parse", "main"]);
+    repo.git(&["branch", "taken", "main"]);
+    let script = "git switch -q -c taken; echo x > x; git add -A; git commit --quiet -m taken
+        git switch -q -c free; echo y > y; git add -A; git commit --quiet -m free";
+    let out = agent(&repo, "names", script);
+    assert_eq!(out.code, Some(0), "{}\n{}", out.snapshot(), log(&repo, "names"));
+    assert_eq!(repo.git(&["rev-parse", "taken"]), taken, "what is yours stays where it is");
+    assert_eq!(repo.metadata("sprite-names/taken")["parent"]["name"], json!("a"));
+    assert_eq!(repo.metadata("free")["parent"]["name"], json!("sprite-names/taken"));
+    let refs = repo.git(&["for-each-ref", "refs/heads"]);
+    let script = "for side in left right; do git switch -q -c $side sprite/merged; echo x > $side; git add -A
+        git commit --quiet -m $side; done; git switch -q -c top left; git merge --quiet --no-edit right";
+    let merged = agent(&repo, "merged", script);
+    assert_eq!(merged.code, Some(1), "{}", merged.snapshot());
+    assert!(merged.stderr.contains("`top` could stand on any of: left, right"), "{}", merged.snapshot());
+    assert_eq!(repo.git(&["for-each-ref", "refs/heads"]), refs, "nothing is guessed");
+    lattice(&repo).arg("verify").ok();
+}
