@@ -12,6 +12,7 @@ pub mod eval;
 pub mod fuzz;
 pub mod openapi;
 mod process;
+pub mod samples;
 pub mod source;
 pub mod storm;
 pub mod suite;

@@ -5,7 +5,7 @@
 use std::error::Error;
 use std::process::ExitCode;
 
-use xtask::{Failure, agents, bench, conformance, eval, fuzz, openapi, storm, suite};
+use xtask::{Failure, agents, bench, conformance, eval, fuzz, openapi, samples, storm, suite};
 
 const USAGE: &str = "\
 usage: cargo xtask <task>
@@ -22,7 +22,8 @@ usage: cargo xtask <task>
   cycles [CYCLES [SEED]] checkpoints and restores of a sprite, with kills
   sprites [N]            so many sprites at once
   resumes [N]            the same answer so many times at once
-  openapi                write the shapes that the fake GitHub is held to, from npm
+  openapi                fetch the shapes that the fake GitHub is held to, from npm
+  samples                fetch the projects whose outlines are judged, from npm, PyPI and Debian
   conformance            write docs/conformance.md from the comments beside the tests
   conformance --check    fail if docs/conformance.md is not up to date";
 
@@ -40,7 +41,8 @@ fn main() -> ExitCode {
         ["fuzz", "stack", ..] => storm::run(root, "fuzz", &words[2..]),
         ["fuzz", seconds] => fuzz::run(root, seconds),
         ["kill" | "crowd" | "cycles" | "sprites" | "resumes", ..] => storm::run(root, words[0], &words[1..]),
-        ["openapi"] => openapi::write(root),
+        ["openapi"] => openapi::write(),
+        ["samples"] => samples::fetch(),
         ["conformance"] => conformance::write(root),
         ["conformance", "--check"] => conformance::check(root),
         _ => {

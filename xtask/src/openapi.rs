@@ -1,20 +1,16 @@
 //! The shapes of GitHub's REST API that the fake of it is held to, from GitHub's own description as npm has it.
 //!
-//! Only what Lattice uses is taken, and of that only what a value can be checked against, as plain JSON Schema. The
-//! file is part of the repository, so that no test needs a download.
+//! Only what Lattice uses is taken, and of that only what a value can be checked against, as plain JSON Schema.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
-
+use lattice_testkit::fetched;
+use lattice_testkit::github::DESCRIPTION_FILE;
 use serde_json::{Map, Value, json};
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::Failure;
 use crate::process::Call;
 
 const PACKAGE: &str = "@octokit/openapi@23.0.2";
-const NOTICE: &str = "Shapes from npm @octokit/openapi 23.0.2, MIT License Copyright (c) 2020 Octokit contributors; \
-    written by `cargo xtask openapi`";
-const TARGET: &str = "crates/lattice-testkit/src/github/openapi.json";
 
 /// What Lattice asks for; `R` stands for a repository.
 const OPERATIONS: &[&str] = &[
@@ -48,17 +44,29 @@ const OPERATIONS: &[&str] = &[
     "POST R/stacks/{stack_number}/unstack",
 ];
 
+/// Fetches the description, unless what was written earlier is of the same version and has all that is used.
+pub fn ensure() -> Result<(), Failure> {
+    let known = std::fs::read_to_string(fetched::folder().join(DESCRIPTION_FILE)).unwrap_or_default();
+    let known: Value = serde_json::from_str(&known).unwrap_or_default();
+    let operations = known["operations"].as_object();
+    let has_all = operations.is_some_and(|known| {
+        known.len() == OPERATIONS.len() && OPERATIONS.iter().all(|name| known.contains_key(&written_out(name)))
+    });
+    if known["$comment"] == json!(PACKAGE) && has_all { Ok(()) } else { write() }
+}
+
 /// Fetches the description and writes what is used of it.
-pub fn write(root: &Path) -> Result<(), Failure> {
+pub fn write() -> Result<(), Failure> {
     let folder = tempfile::tempdir().map_err(|cause| Failure::File { path: std::env::temp_dir(), cause })?;
     Call { program: "npm", arguments: &["pack", "--silent", PACKAGE], environment: &[] }.run(folder.path())?;
     let unpack = "tar -xzf *.tgz package/generated/api.github.com.json";
     Call { program: "sh", arguments: &["-c", unpack], environment: &[] }.run(folder.path())?;
     let whole = crate::read(&folder.path().join("package/generated/api.github.com.json"))?;
     let whole: Value = serde_json::from_str(&whole).map_err(|error| Failure::Problems(vec![error.to_string()]))?;
-    let path = root.join(TARGET);
-    #[expect(clippy::disallowed_methods, reason = "a file of the sources, not of a repository that Lattice manages")]
-    std::fs::write(&path, trimmed(&whole)).map_err(|cause| Failure::File { path, cause })
+    let folder = fetched::folder();
+    std::fs::create_dir_all(&folder).map_err(|cause| Failure::File { path: folder.clone(), cause })?;
+    let path = folder.join(DESCRIPTION_FILE);
+    crate::bench::write_file(&path, &trimmed(&whole))
 }
 
 /// One line for each operation and each shape, so that a change can be read.
@@ -76,7 +84,7 @@ fn trimmed(whole: &Value) -> String {
     };
     format!(
         "{{\n\"$comment\": {},\n\"operations\": {{\n{}\n}},\n\"$defs\": {{\n{}\n}}\n}}\n",
-        json!(NOTICE),
+        json!(PACKAGE),
         lines(&operations),
         lines(&taken.shapes)
     )
@@ -92,7 +100,7 @@ struct Taken<'a> {
 
 impl Taken<'_> {
     fn operation(&mut self, name: &str) -> (String, Value) {
-        let name = name.replace(" R", " /repos/{owner}/{repo}");
+        let name = written_out(name);
         let (method, path) = name.split_once(' ').expect("an operation has a method and a path");
         let found = self.whole["paths"][path][method.to_lowercase()].clone();
         assert!(found.is_object(), "GitHub describes no {name}");
@@ -154,6 +162,11 @@ impl Taken<'_> {
         }
         name.to_owned()
     }
+}
+
+/// The name of an operation as GitHub has it.
+fn written_out(name: &str) -> String {
+    name.replace(" R", " /repos/{owner}/{repo}")
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]

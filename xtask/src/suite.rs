@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::process::Call;
-use crate::{Failure, fuzz, storm, tools};
+use crate::{Failure, fuzz, openapi, samples, storm, tools};
 
 /// Format, lints, doc tests and documentation: what comes before the tests themselves.
 const CHECKS: [Call<'static>; 4] = [
@@ -34,6 +34,8 @@ const FUZZ_SECONDS: &str = "5";
 /// The tests run last, so that the output ends with the summary of their runner.
 pub fn run(root: &Path) -> Result<(), Failure> {
     tools::install(root)?;
+    openapi::ensure()?;
+    samples::fetch()?;
     for check in &CHECKS {
         check.run(root)?;
     }

@@ -7,7 +7,7 @@ use crate::process::Call;
 
 /// System programs that tests use to make file systems and keys of their own, to watch the program and to speak to it in
 /// other languages, and the compiler of the fuzzer, with the Debian package of each.
-const SYSTEM_PROGRAMS: [(&str, &str); 7] = [
+const SYSTEM_PROGRAMS: [(&str, &str); 9] = [
     ("mkfs.ext4", "e2fsprogs"),
     ("losetup", "mount"),
     ("strace", "strace"),
@@ -15,6 +15,8 @@ const SYSTEM_PROGRAMS: [(&str, &str); 7] = [
     ("c++", "g++"),
     ("python3", "python3"),
     ("node", "nodejs"),
+    ("npm", "npm"),
+    ("pip3", "python3-pip"),
 ];
 
 /// Folders of system programs; those for administration are not in every user's `PATH`.

@@ -6,6 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
+use tokio_rustls::rustls::{ServerConfig, ServerConnection, StreamOwned};
+
 /// What a client asked for.
 #[derive(Clone, Debug)]
 pub struct Request {
@@ -43,11 +45,25 @@ pub type Handler = Arc<dyn Fn(&Request) -> Reply + Send + Sync>;
 /// A server that ends with the test.
 pub struct Server {
     address: SocketAddr,
+    scheme: &'static str,
     stopped: Arc<AtomicBool>,
 }
 
 impl Server {
     pub fn start(handler: Handler) -> Self {
+        Self::listen("http", move |stream, ended| serve(stream, &handler, ended))
+    }
+
+    /// The same behind TLS.
+    pub fn start_encrypted(handler: Handler, config: Arc<ServerConfig>) -> Self {
+        Self::listen("https", move |stream, ended| {
+            let connection = ServerConnection::new(Arc::clone(&config)).expect("the configuration is complete");
+            serve(StreamOwned::new(connection, stream), &handler, ended);
+        })
+    }
+
+    fn listen(scheme: &'static str, answer: impl Fn(TcpStream, &AtomicBool) + Send + Sync + 'static) -> Self {
+        let answer = Arc::new(answer);
         let listener = TcpListener::bind("127.0.0.1:0").expect("loopback can be listened on");
         let address = listener.local_addr().expect("a listener has an address");
         let stopped = Arc::new(AtomicBool::new(false));
@@ -57,18 +73,23 @@ impl Server {
                 if ended.load(Ordering::SeqCst) {
                     return;
                 }
-                let (handler, ended) = (Arc::clone(&handler), Arc::clone(&ended));
+                let (answer, ended) = (Arc::clone(&answer), Arc::clone(&ended));
                 if let Ok(stream) = stream {
-                    thread::spawn(move || serve(stream, &handler, &ended));
+                    thread::spawn(move || answer(stream, &ended));
                 }
             }
         });
-        Self { address, stopped }
+        Self { address, scheme, stopped }
     }
 
     /// `127.0.0.1:<port>`.
     pub fn host(&self) -> String {
         self.address.to_string()
+    }
+
+    /// Where it is, without a slash at the end.
+    pub fn url(&self) -> String {
+        format!("{}://{}", self.scheme, self.address)
     }
 }
 
@@ -103,13 +124,9 @@ impl Response {
     }
 }
 
-fn serve(stream: TcpStream, handler: &Handler, ended: &AtomicBool) {
-    let mut output = match stream.try_clone() {
-        Ok(output) => output,
-        Err(_) => return,
-    };
-    let mut input = BufReader::new(stream);
-    while let Some(request) = read(&mut input, &mut output) {
+fn serve(stream: impl Read + Write, handler: &Handler, ended: &AtomicBool) {
+    let mut stream = BufReader::new(stream);
+    while let Some(request) = read(&mut stream) {
         let (response, whole) = match handler(&request) {
             Reply::Answer(response) => (response, true),
             Reply::Half(response) => (response, false),
@@ -126,7 +143,9 @@ fn serve(stream: TcpStream, handler: &Handler, ended: &AtomicBool) {
             head.push_str(&format!("{name}: {value}\r\n"));
         }
         let body = if whole { &response.body[..] } else { &response.body[..response.body.len() / 2] };
+        let output = stream.get_mut();
         let sent = output.write_all(format!("{head}\r\n").as_bytes()).and_then(|()| output.write_all(body));
+        let sent = sent.and_then(|()| output.flush());
         if sent.is_err() || !whole {
             return;
         }
@@ -134,7 +153,7 @@ fn serve(stream: TcpStream, handler: &Handler, ended: &AtomicBool) {
 }
 
 /// One request, or nothing if the client has gone.
-fn read(input: &mut BufReader<TcpStream>, output: &mut TcpStream) -> Option<Request> {
+fn read<S: Read + Write>(input: &mut BufReader<S>) -> Option<Request> {
     let mut line = String::new();
     input.read_line(&mut line).ok()?;
     let mut words = line.split_whitespace();
@@ -151,13 +170,14 @@ fn read(input: &mut BufReader<TcpStream>, output: &mut TcpStream) -> Option<Requ
     let (path, query) = target.split_once('?').unwrap_or((&target, ""));
     let mut request = Request { method, path: path.to_owned(), query: query.to_owned(), headers, body: Vec::new() };
     if request.header("expect").is_some() {
-        output.write_all(b"HTTP/1.1 100 Continue\r\n\r\n").ok()?;
+        input.get_mut().write_all(b"HTTP/1.1 100 Continue\r\n\r\n").ok()?;
+        input.get_mut().flush().ok()?;
     }
     request.body = body(&request, input)?;
     Some(request)
 }
 
-fn body(request: &Request, input: &mut BufReader<TcpStream>) -> Option<Vec<u8>> {
+fn body(request: &Request, input: &mut impl BufRead) -> Option<Vec<u8>> {
     if request.header("transfer-encoding").is_some_and(|value| value.eq_ignore_ascii_case("chunked")) {
         let mut body = Vec::new();
         loop {

@@ -9,6 +9,7 @@
 pub mod cli;
 mod draw;
 pub mod env;
+pub mod fetched;
 pub mod git_versions;
 pub mod github;
 mod guard;

@@ -19,6 +19,7 @@ const LATENCY: Duration = Duration::from_millis(50);
 const LIMIT: Duration = Duration::from_millis(4 * 50 + 1000);
 
 pub(super) fn run(root: &Path) -> Result<Vec<Section>, Failure> {
+    crate::openapi::ensure()?;
     let program = root.join("target/release/lattice");
     let bench = Bench::new(program);
     let mut section = Section::new(

@@ -23,6 +23,7 @@ const LIMIT: Duration = Duration::from_millis(8 * 50);
 const STORM: [(&str, &str); 2] = [("LATTICE_STORM_EVENTS", "1000000"), ("LATTICE_STORM_KILLS", "200")];
 
 pub(super) fn run(root: &Path) -> Result<Vec<Section>, Failure> {
+    crate::openapi::ensure()?;
     let figures = figures(root)?;
     Ok(vec![parsing(&figures)?, ingestion(&figures)?, bundle(&root.join("target/release/lattice"))?, storm(root)?])
 }

@@ -8,6 +8,7 @@ mod seed;
 mod shape;
 mod stacks;
 mod state;
+mod tls;
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -16,11 +17,12 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 pub use git::http_backend;
+pub use shape::DESCRIPTION_FILE;
 pub use state::Fault;
 
 use self::git::Bare;
 use self::state::{Repository, State};
-use crate::http::{Reply, Request, Response, Server};
+use crate::http::{Handler, Reply, Request, Response, Server};
 use crate::repo::TestRepo;
 
 /// The API is below this, as on Enterprise.
@@ -37,12 +39,25 @@ struct Shared {
     state: Mutex<State>,
     log: Mutex<Vec<Request>>,
     latency: Mutex<Duration>,
-    host: Mutex<String>,
+    web: Mutex<String>,
 }
 
 impl GitHub {
     /// Starts one whose repositories lie in the sandbox of `repo`.
     pub fn start(repo: &TestRepo) -> Self {
+        Self::start_with(repo, Server::start)
+    }
+
+    /// One behind TLS, and the file with the certificate of the authority that vouches for it.
+    pub fn start_encrypted(repo: &TestRepo) -> (Self, PathBuf) {
+        let (config, authority) = tls::vouched_for();
+        let file = repo.sandbox().root().join("authority.pem");
+        std::fs::write(&file, authority).expect("the sandbox can be written");
+        (Self::start_with(repo, |handler| Server::start_encrypted(handler, config)), file)
+    }
+
+    fn start_with(repo: &TestRepo, serve: impl FnOnce(Handler) -> Server) -> Self {
+        shape::require();
         let root = repo.sandbox().root().join("github");
         std::fs::create_dir_all(&root).expect("the sandbox can be written");
         let shared = Arc::new(Shared {
@@ -50,17 +65,17 @@ impl GitHub {
             state: Mutex::new(State::default()),
             log: Mutex::new(Vec::new()),
             latency: Mutex::new(Duration::ZERO),
-            host: Mutex::new(String::new()),
+            web: Mutex::new(String::new()),
         });
         let serving = Arc::clone(&shared);
-        let server = Server::start(Arc::new(move |request: &Request| serving.answer(request)));
-        *shared.host.lock().expect("no test panics with it") = server.host();
+        let server = serve(Arc::new(move |request: &Request| serving.answer(request)));
+        *shared.web.lock().expect("no test panics with it") = server.url();
         Self { server, shared }
     }
 
     /// Where people would look.
     pub fn web_url(&self) -> String {
-        format!("http://{}", self.server.host())
+        self.server.url()
     }
 
     pub fn api_url(&self) -> String {
@@ -262,7 +277,7 @@ impl Shared {
         if let Some((false, reply)) = fault {
             return reply;
         }
-        let web = format!("http://{}", self.host.lock().expect("no test panics with it"));
+        let web = self.web.lock().expect("no test panics with it").clone();
         let response = respond(&mut state, request, &web);
         match fault {
             Some((_, reply)) => reply,

@@ -1,4 +1,4 @@
-//! Holds requests and answers to GitHub's own description of its API, of which `openapi.json` is the part that is used.
+//! Holds requests and answers to GitHub's own description of its API, of which `cargo xtask openapi` fetches what is used.
 //!
 //! An answer of the fake has the fields that Lattice looks at. The others that GitHub always sends are filled in from
 //! the description, and the whole is then checked against it, where a field that GitHub does not have is a mistake too.
@@ -9,11 +9,22 @@ use std::sync::{Arc, LazyLock, Mutex};
 use serde_json::{Map, Value, json};
 
 use super::api::LONG_AGO;
+use crate::fetched;
 use crate::http::{Request, Response};
 
+/// Where the description is among what was fetched.
+pub const DESCRIPTION_FILE: &str = "github.json";
+
 static DESCRIPTION: LazyLock<Value> = LazyLock::new(|| {
-    serde_json::from_str(include_str!("openapi.json")).expect("the description was written by `cargo xtask openapi`")
+    let path = fetched::path(DESCRIPTION_FILE, "openapi");
+    let text = std::fs::read_to_string(path).expect("what was fetched can be read");
+    serde_json::from_str(&text).expect("the description was written by `cargo xtask openapi`")
 });
+
+/// Fails where the description is missing, instead of later in an answer.
+pub(super) fn require() {
+    LazyLock::force(&DESCRIPTION);
+}
 
 /// What was made of a shape, which takes longer than checking.
 static VALIDATORS: LazyLock<Mutex<HashMap<String, Arc<jsonschema::Validator>>>> = LazyLock::new(Mutex::default);
