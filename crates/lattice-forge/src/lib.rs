@@ -73,6 +73,15 @@ pub trait Forge: Send + Sync {
     async fn review_comments(&self, number: u64) -> Result<Vec<ReviewComment>, ForgeError>;
 }
 
+/// What stood in the way of a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NotReached {
+    /// No connection, or one that broke.
+    Connection,
+    /// The host shows a certificate that nobody vouches for who is trusted here.
+    Certificate,
+}
+
 /// Why a host did not do what it was asked for.
 #[derive(Debug, thiserror::Error)]
 pub enum ForgeError {
@@ -103,7 +112,7 @@ pub enum ForgeError {
     #[error("the host failed with status {0}")]
     Server(u16),
     #[error("the host could not be reached")]
-    Unreachable { detail: String },
+    Unreachable { detail: String, why: NotReached },
     #[error("the host did not answer within {seconds} s")]
     TimedOut { seconds: u64 },
     #[error("the host answered something unexpected: {0}")]

@@ -44,8 +44,8 @@ pub struct ExplainSettings {
 /// Which remote is the host, and where GitHub is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ForgeSettings {
-    /// The remote that stacks are submitted to.
-    pub remote: String,
+    /// The remote that stacks are submitted to, if one was chosen.
+    pub remote: Option<String>,
     /// `auto`, `git` or `github`.
     pub kind: String,
     /// Where the list of a stack's pull requests goes: `body`, `comment` or `off`.
@@ -65,10 +65,17 @@ pub struct GitHubSettings {
     pub app: String,
 }
 
+impl ForgeSettings {
+    /// The remote that stacks are submitted to.
+    pub fn remote(&self) -> &str {
+        self.remote.as_deref().unwrap_or("origin")
+    }
+}
+
 impl Default for ForgeSettings {
     fn default() -> Self {
         Self {
-            remote: "origin".to_owned(),
+            remote: None,
             kind: "auto".to_owned(),
             overview: "body".to_owned(),
             merge_method: "squash".to_owned(),

@@ -1,9 +1,9 @@
 //! Failures as users see them: what happened, why, what to type next, and the exit code.
 
 use lattice_engine::{ConfigEditError, DeriveError, EngineError, ExecuteError, GitError, LockError};
-use lattice_forge::ForgeError;
 use lattice_forge::secret::SecretError;
 use lattice_forge::token::AuthError;
+use lattice_forge::{ForgeError, NotReached};
 use lattice_model::gate::{Refusal, RepairBundle};
 use lattice_model::issue::Issue;
 use lattice_model::remote::{Refused, RefusedRef, RemoteError};
@@ -214,9 +214,14 @@ impl From<ForgeError> for Failure {
             ForgeError::Unprocessable(_) => Self::new("host-refused", printable(&text)),
             ForgeError::RateLimited { .. } => Self::new("rate-limited", text).hint("try again after that"),
             ForgeError::Server(_) => Self::new("host-failed", text).hint("try again in a while"),
-            ForgeError::Unreachable { detail } => Self::new("host-unreachable", text)
-                .cause(printable(&detail))
-                .hint("are you online? github.api_url says where it is asked for"),
+            ForgeError::Unreachable { detail, why } => {
+                Self::new("host-unreachable", text).cause(printable(&detail)).hint(match why {
+                    NotReached::Connection => "are you online? github.api_url says where it is asked for",
+                    NotReached::Certificate => {
+                        "if its authority is your company's own: SSL_CERT_FILE=<its certificate>"
+                    }
+                })
+            }
             ForgeError::TimedOut { .. } => Self::new("host-timeout", text).hint("try again in a while"),
             ForgeError::BadAnswer(_) => Self::new("host-odd", printable(&text)).hint("is github.api_url right?"),
             ForgeError::Redirected(_) => Self::new("host-redirects", printable(&text)).hint("is github.api_url right?"),

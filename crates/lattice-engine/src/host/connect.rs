@@ -12,12 +12,16 @@ use lattice_forge::github::{Connection, GitHub};
 use lattice_forge::secret::{SecretStore, TokenKind, Validity};
 use lattice_forge::token::{AuthManager, FixedToken, TokenProvider, from_gh, git_header};
 use lattice_forge::url::{Address, Scheme};
-use lattice_model::host::{AccessReading, AuthReading, RemoteReading};
+use lattice_model::gate::Refusal;
+use lattice_model::host::{AccessReading, AuthReading, ForgeKind, RemoteReading};
 use lattice_model::settings::GitHubSettings;
 use lattice_repo::{Credential, Remote};
 
 use super::{Host, Parts};
 use crate::{Engine, EngineError};
+
+/// What people call the remote that their own was forked from.
+const ORIGINAL: &str = "upstream";
 
 /// What the program knows of the user's tokens.
 #[derive(Clone)]
@@ -65,7 +69,7 @@ type Token = Result<(Arc<dyn TokenProvider>, TokenKind), AuthReading>;
 impl Engine {
     pub(super) fn find_host(&self) -> Result<Found, EngineError> {
         let settings = self.settings();
-        let name = settings.forge.remote.clone();
+        let name = settings.forge.remote().to_owned();
         let nothing = |reading| Found { reading, auth: AuthReading::NotNeeded, parts: None };
         let Some(url) = self.repo.remote_url(&name)? else {
             return Ok(nothing(RemoteReading::Missing { name }));
@@ -88,6 +92,29 @@ impl Engine {
         Ok(Found { reading, auth: AuthReading::NotNeeded, parts: Some(Parts { remote, forge, github: None }) })
     }
 
+    /// Refuses where it is open which repository is meant: a fork, or the original beside it.
+    pub(super) fn one_repository(&self, host: &Host) -> Result<(), EngineError> {
+        let forge = self.settings().forge;
+        let RemoteReading::Resolved { name, slug, forge: ForgeKind::GitHub } = &host.reading else { return Ok(()) };
+        if forge.remote.is_some() {
+            return Ok(());
+        }
+        let Some(url) = self.repo.remote_url(ORIGINAL)? else { return Ok(()) };
+        let original = Address::parse(&url.0).ok().filter(|address| address.is_on(&forge.github.web_url));
+        match original.map(|address| address.slug.to_string()) {
+            Some(original) if !original.eq_ignore_ascii_case(&slug.to_string()) => {
+                let both = format!("`{name}` is {slug} and `{ORIGINAL}` is {original}");
+                let why = "branches and pull requests of a stack are in one repository";
+                let choose = |what: &dyn std::fmt::Display, name: &str| {
+                    format!("to have it in {what}: lattice config set forge.remote {name}")
+                };
+                let refusal = Refusal::new("fork", format!("{both}; {why}")).hint(choose(slug, name));
+                Err(refusal.hint(choose(&original, ORIGINAL)).into())
+            }
+            Some(_) | None => Ok(()),
+        }
+    }
+
     fn github(
         &self,
         remote: Remote,
@@ -96,7 +123,7 @@ impl Engine {
         settings: &GitHubSettings,
     ) -> Result<Found, EngineError> {
         let host = web_host(&settings.web_url);
-        let forge = lattice_model::host::ForgeKind::GitHub;
+        let forge = ForgeKind::GitHub;
         let reading = RemoteReading::Resolved { name, slug: address.slug.clone(), forge };
         let hosts = &self.environment.hosts;
         let (tokens, kind) = match token(hosts, &host, settings)? {

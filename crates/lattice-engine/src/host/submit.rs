@@ -63,6 +63,7 @@ impl Engine {
         if let Some(bundle) = self.blocked(&request(host.offline_facts()))? {
             return Ok(HostOutcome::gated(bundle));
         }
+        self.one_repository(&host)?;
         if options.restack == RestackFirst::Yes && *mode == Mode::Execute {
             let outcome = self.restack_for(options)?;
             if let Outcome::Paused(_) | Outcome::Gated(_) = outcome {

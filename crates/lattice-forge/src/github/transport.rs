@@ -1,5 +1,7 @@
 //! One request and its answer: size and time are bounded, and nothing is followed to another host.
 
+use std::error::Error;
+use std::io;
 use std::time::Duration;
 
 use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION, USER_AGENT};
@@ -7,7 +9,7 @@ use http_body_util::BodyExt;
 use octocrab::{OctoBody, Octocrab};
 use serde_json::Value;
 
-use crate::ForgeError;
+use crate::{ForgeError, NotReached};
 
 /// Longer answers are refused.
 const BODY_LIMIT: usize = 32 * 1024 * 1024;
@@ -74,7 +76,7 @@ pub(crate) struct Transport {
 impl Transport {
     /// For the host that `base` names.
     pub(crate) fn new(base: &str) -> Result<Self, ForgeError> {
-        let unusable = |error: octocrab::Error| ForgeError::Unreachable { detail: error.to_string() };
+        let unusable = |error: octocrab::Error| not_reached(&error);
         let base = base.trim_end_matches('/').to_owned();
         // It would put the path of its base before every other path; ours are whole already.
         let builder = Octocrab::builder().base_uri(origin(&base)).map_err(unusable)?;
@@ -116,14 +118,14 @@ impl Transport {
             request = request.header(name, value);
         }
         let text = body.map(Value::to_string).unwrap_or_default();
-        let request = request.body(text).map_err(|error| ForgeError::Unreachable { detail: error.to_string() })?;
+        let request = request.body(text).map_err(|error| not_reached(&error))?;
         let exchange = self.exchange(request);
         let seconds = self.timeout.as_secs();
         tokio::time::timeout(self.timeout, exchange).await.map_err(|_| ForgeError::TimedOut { seconds })?
     }
 
     async fn exchange(&self, request: http::Request<String>) -> Result<Answer, ForgeError> {
-        let lost = |error: octocrab::Error| ForgeError::Unreachable { detail: root_cause(&error) };
+        let lost = |error: octocrab::Error| not_reached(&error);
         let response = self.crab.send(request.map(OctoBody::from)).await.map_err(lost)?;
         let (parts, mut stream) = response.into_parts();
         let mut body = Vec::new();
@@ -159,10 +161,22 @@ fn host_of(url: &str) -> String {
 }
 
 /// The innermost error says what happened; the outer ones only that something did.
-fn root_cause(error: &dyn std::error::Error) -> String {
+fn not_reached(error: &(dyn Error + 'static)) -> ForgeError {
     let mut innermost = error;
-    while let Some(source) = innermost.source() {
-        innermost = source;
+    while let Some(inner) = inside(innermost) {
+        innermost = inner;
     }
-    innermost.to_string()
+    let why = match innermost.downcast_ref() {
+        Some(rustls::Error::InvalidCertificate(_)) => NotReached::Certificate,
+        Some(_) | None => NotReached::Connection,
+    };
+    ForgeError::Unreachable { detail: innermost.to_string(), why }
+}
+
+/// What an error is about. Errors of input and output pass over the one that they hold.
+fn inside<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a (dyn Error + 'static)> {
+    match error.downcast_ref::<io::Error>().and_then(io::Error::get_ref) {
+        Some(held) => Some(held),
+        None => error.source(),
+    }
 }

@@ -90,7 +90,7 @@ fn apply(key: &str, item: &Item, settings: &mut Settings, unknown: &mut Vec<Stri
         "explain.command" => {
             settings.explain.command = words(item)?;
         }
-        "forge.remote" => settings.forge.remote = text()?,
+        "forge.remote" => settings.forge.remote = Some(text()?),
         "forge.kind" => settings.forge.kind = one_of(text()?, &["auto", "git", "github"])?,
         "submit.overview" => settings.forge.overview = one_of(text()?, &["body", "comment", "off"])?,
         "merge.method" => settings.forge.merge_method = one_of(text()?, &["merge", "squash", "rebase"])?,

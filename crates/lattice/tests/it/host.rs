@@ -9,8 +9,10 @@ mod life;
 mod native;
 mod safety;
 mod sync;
+mod tls;
 
 use std::net::TcpListener;
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 
@@ -93,6 +95,18 @@ impl World {
     pub(crate) fn github(drawing: &str) -> Self {
         let repo = TestRepo::draw(drawing);
         let github = GitHub::start(&repo);
+        Self::on(repo, github)
+    }
+
+    /// The same behind TLS. Git trusts who vouches for it; the file says who that is.
+    pub(crate) fn encrypted(drawing: &str) -> (Self, PathBuf) {
+        let repo = TestRepo::draw(drawing);
+        let (github, authority) = GitHub::start_encrypted(&repo);
+        repo.git(&["config", "http.sslCAInfo", authority.to_str().expect("paths of tests are text")]);
+        (Self::on(repo, github), authority)
+    }
+
+    fn on(repo: TestRepo, github: GitHub) -> Self {
         let url = github.create("acme/tools");
         github.accept("ghp_marked", "octocat");
         let remote = github.bare(&repo, "acme/tools");

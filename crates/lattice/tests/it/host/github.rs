@@ -252,6 +252,26 @@ fn a_fork_is_a_remote_like_any_other_and_the_original_stays_as_it_is() {
 }
 
 #[test]
+fn beside_an_original_it_is_not_guessed_where_a_stack_belongs() {
+    let world = World::github("main <- a*");
+    let github = world.github.as_ref().expect("a GitHub");
+    let original = github.create("upstream/tools");
+    world.repo.git(&["remote", "add", "upstream", &original]);
+    github.forget();
+    let refused = world.lattice().args(["submit", "--json"]).fails(1).json();
+    assert_eq!(refused["error"]["code"], json!("fork"), "{refused}");
+    let said = refused["error"].to_string();
+    for choice in ["acme/tools", "upstream/tools", "config set forge.remote origin", "config set forge.remote upstream"]
+    {
+        assert!(said.contains(choice), "{choice}: {said}");
+    }
+    assert!(github.log().is_empty(), "nobody was asked: {:?}", github.requests());
+    world.run("config set forge.remote origin");
+    world.run("submit");
+    assert_eq!((github.items("acme/tools"), github.items("upstream/tools")), (1, 0));
+}
+
+#[test]
 fn doctor_lists_what_is_known_of_the_host_and_asks_nobody() {
     let world = World::github("main <- a*");
     let github = world.github.as_ref().expect("a GitHub");
