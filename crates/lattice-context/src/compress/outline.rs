@@ -227,12 +227,15 @@ impl Walk<'_> {
         }
         let (cut, marker) = match self.grammar.body {
             BodyStyle::Braces => (self.between_braces(body)?, Marker::Comment),
-            BodyStyle::Lines => (self.whole_lines(body, body)?, Marker::Comment),
+            BodyStyle::Lines => (self.whole_lines(body, body, node.start_position().row)?, Marker::Comment),
             BodyStyle::Docstring => match docstring(body) {
-                None => (self.whole_lines(body.named_child(0)?, body)?, Marker::Ellipsis),
+                None => {
+                    let first = body.named_child(0)?;
+                    (self.whole_lines(first, body, node.start_position().row)?, Marker::Ellipsis)
+                }
                 Some(doc) => {
                     let first = doc.next_named_sibling()?;
-                    (self.whole_lines(first, body)?, Marker::Comment)
+                    (self.whole_lines(first, body, doc.end_position().row)?, Marker::Comment)
                 }
             },
         };
@@ -285,13 +288,12 @@ impl Walk<'_> {
         (after.trim().is_empty() && before.trim().is_empty() && range.start < range.end).then_some(range)
     }
 
-    /// The lines from `first` to the end of `body`, if both stand alone on their lines.
-    fn whole_lines(&self, first: Node<'_>, body: Node<'_>) -> Option<Range<usize>> {
+    /// The lines from `first` to the end of `body`, if both stand alone on their lines. All are below the row `above`.
+    fn whole_lines(&self, first: Node<'_>, body: Node<'_>, above: usize) -> Option<Range<usize>> {
         let start = first.start_position();
         // Comments above the first statement belong to the body.
         let mut row = start.row;
-        let floor = body.parent().map_or(0, |parent| parent.start_position().row);
-        while row > floor + 1 && self.lines.get(row - 1).is_some_and(|line| line.trim_start().starts_with('#')) {
+        while row > above + 1 && self.lines.get(row - 1).is_some_and(|line| line.trim_start().starts_with('#')) {
             row -= 1;
         }
         let before = self.lines.get(start.row)?.get(..start.column)?;
@@ -314,8 +316,8 @@ fn rows(node: Node<'_>) -> Range<usize> {
 fn docstring(body: Node<'_>) -> Option<Node<'_>> {
     let first = body.named_child(0)?;
     let inner = first.named_child(0)?;
-    (first.kind() == "expression_statement" && inner.kind() == "string" && first.named_child_count() == 1)
-        .then_some(first)
+    let is_text = matches!(inner.kind(), "string" | "concatenated_string");
+    (first.kind() == "expression_statement" && is_text && first.named_child_count() == 1).then_some(first)
 }
 
 /// The name of something that is defined; names of unnamed functions are those of what they are assigned to.

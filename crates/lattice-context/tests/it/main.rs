@@ -7,6 +7,8 @@ mod builders;
 mod bundle;
 mod compress;
 mod extension;
+mod fidelity;
+mod forms;
 mod gather;
 mod hostile;
 mod index;

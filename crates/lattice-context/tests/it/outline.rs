@@ -22,7 +22,7 @@ fn check(path: &str, source: &str, expected: Expect) {
     expected.assert_eq(&rendered.content);
 }
 
-fn has_errors(path: &str, source: &str) -> bool {
+pub(crate) fn has_errors(path: &str, source: &str) -> bool {
     let grammar = language_of(path).and_then(|language| language.grammar.as_ref()).expect("a grammar");
     let mut parser = Parser::new();
     parser.set_language(&(grammar.parser)()).expect("a grammar of this version");
@@ -44,7 +44,6 @@ fn user_service() -> String {
     )
 }
 
-// proves partly: CE-71 — Python
 // proves: CE-72, CE-73, CE-75, CE-77
 #[test]
 fn the_example_of_the_protocol_keeps_its_shape() {
@@ -83,7 +82,6 @@ fn truncation_says_what_it_saved_and_refuses_where_nothing_is_saved() {
     assert_eq!(truncate(&signatures, &Tokenizer::Estimate), None, "there is nothing to gain");
 }
 
-// proves partly: CE-71 — the other languages
 #[test]
 fn rust_keeps_generics_clauses_attributes_and_visibility() {
     check(
@@ -117,7 +115,6 @@ fn rust_keeps_generics_clauses_attributes_and_visibility() {
     );
 }
 
-// proves partly: CE-71 — the other languages
 #[test]
 fn typescript_keeps_modifiers_accessors_and_arrow_functions() {
     check(
@@ -142,7 +139,6 @@ fn typescript_keeps_modifiers_accessors_and_arrow_functions() {
     );
 }
 
-// proves partly: CE-71 — the other languages
 #[test]
 fn go_keeps_receivers_and_grouped_imports() {
     check(

@@ -186,19 +186,3 @@ fn exact_counters_count_special_tokens_as_text_and_long_runs_in_linear_time() {
     assert!(Tokenizer::O200k.count("<|endoftext|>") > 1, "special text is ordinary text");
     assert!(Tokenizer::O200k.count(&"a".repeat(1_000_000)) > 1000);
 }
-
-// proves partly: BU-79 — Python, TypeScript and Go: the corpus is the Rust of this project
-#[test]
-fn the_estimate_is_near_the_exact_count_for_rust() {
-    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../lattice-model/src");
-    let texts: Vec<String> = std::fs::read_dir(folder)
-        .expect("sources")
-        .flatten()
-        .filter(|entry| entry.path().extension().is_some_and(|extension| extension == "rs"))
-        .map(|entry| std::fs::read_to_string(entry.path()).expect("a source"))
-        .collect();
-    let estimate: usize = texts.iter().map(|text| estimate_tokens(text)).sum();
-    let exact: usize = texts.iter().map(|text| Tokenizer::O200k.count(text)).sum();
-    let ratio = estimate as f64 / exact as f64;
-    assert!((0.8..=1.2).contains(&ratio), "{estimate} estimated, {exact} counted");
-}

@@ -290,7 +290,11 @@ pub(crate) fn keep_beginning(
         }
         let room = usize::try_from(limit.saturating_sub(kept.total_bytes)).unwrap_or(usize::MAX);
         kept.bytes.extend_from_slice(&block[..room.min(block.len())]);
-        for part in block.split_inclusive(|byte| *byte == b'\n') {
+        let mut rest = block;
+        while !rest.is_empty() {
+            let end = memchr::memchr(b'\n', rest).map_or(rest.len(), |at| at + 1);
+            let (part, after) = rest.split_at(end);
+            rest = after;
             let head = part.len().min(LINE_HEAD.saturating_sub(line.len()));
             line.extend_from_slice(&part[..head]);
             ended = part.ends_with(b"\n");

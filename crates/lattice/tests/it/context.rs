@@ -6,7 +6,9 @@ mod kill;
 mod session;
 mod stages;
 
-use lattice_testkit::TestRepo;
+use std::collections::BTreeSet;
+
+use lattice_testkit::{Lattice, TestRepo};
 use serde_json::{Value, json};
 
 use crate::lattice;
@@ -176,20 +178,31 @@ fn every_piece_names_its_source_and_what_was_left_out_can_be_fetched() {
     }
 }
 
-// proves partly: CE-109 — 300 files, and it counts candidates, not reads
+// proves: CE-109
 #[test]
-fn a_request_on_one_file_reads_no_more_than_it_may() {
+fn a_request_on_one_file_of_ten_thousand_reads_no_more_than_it_may() {
     let repo = TestRepo::new();
-    for n in 0..300 {
-        repo.write(&format!("src/file_{n}.py"), format!("def function_{n}():\n    return {n}\n"));
+    for n in 0..10_000 {
+        repo.write(&format!("src/d{}/file_{n}.py", n % 100), format!("def function_{n}():\n    return {n}\n"));
     }
-    let json = lattice(&repo)
-        .args(["context", "pack", "change function_7", "--max-files", "5", "--format", "envelope"])
-        .json();
-    let files = json["result"]["context"]["decisions"].as_array().expect("decisions");
-    let read =
-        files.iter().filter(|decision| decision["source"].as_str().is_some_and(|source| source.starts_with("src/")));
-    assert!(read.count() <= 5);
+    repo.git(&["add", "."]);
+    repo.git(&["commit", "--quiet", "-m", "many"]);
+    let words = ["context", "pack", "change function_7", "--max-files", "5"];
+    // The index has read everything after this.
+    lattice(&repo).args(words).ok();
+    let file = repo.sandbox().root().join("trace");
+    let options = ["-f", "-qq", "-e", "trace=open,openat,openat2", "-e", "signal=none", "-o"];
+    let traced = Lattice::new("strace", &repo).args(options).arg(&file);
+    traced.arg(env!("CARGO_BIN_EXE_lattice")).args(words).ok();
+    let trace = std::fs::read_to_string(&file).expect("strace writes it");
+    let opened: BTreeSet<&str> = trace
+        .lines()
+        .filter(|line| !line.contains(" = -1 "))
+        .filter_map(|line| line.split('"').nth(1))
+        .filter(|path| path.ends_with(".py"))
+        .collect();
+    assert!((1..=5).contains(&opened.len()), "{opened:?}");
+    assert!(opened.iter().any(|path| path.ends_with("file_7.py")), "{opened:?}");
 }
 
 // proves: CE-127

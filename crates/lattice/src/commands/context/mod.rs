@@ -173,22 +173,28 @@ fn bare<T: Serialize>(app: &App, command: &str, document: &T) -> Reply {
 
 /// The text of a file, or of stdin for `-`.
 fn read_input(app: &App, path: &Path) -> Result<String, Failure> {
-    let failed = |error: std::io::Error| {
-        Failure::new("unreadable", format!("{} could not be read: {error}", path.display()))
-            .hint("name a file that exists, or - for stdin")
-    };
+    let failed = |error: std::io::Error| unreadable(path, &error);
     let mut bytes = Vec::new();
     if path == Path::new("-") {
-        std::io::stdin().lock().take(INPUT_LIMIT).read_to_end(&mut bytes).map_err(failed)?;
+        std::io::stdin().lock().take(INPUT_LIMIT + 1).read_to_end(&mut bytes).map_err(failed)?;
     } else {
         let file = std::fs::File::open(app.directory.join(path)).map_err(failed)?;
-        file.take(INPUT_LIMIT).read_to_end(&mut bytes).map_err(failed)?;
+        file.take(INPUT_LIMIT + 1).read_to_end(&mut bytes).map_err(failed)?;
+    }
+    if bytes.len() as u64 > INPUT_LIMIT {
+        let most = INPUT_LIMIT >> 20;
+        return Err(Failure::new("input-too-long", format!("{} has more than {most} MiB", path.display())));
     }
     Ok(String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
 }
 
-/// Inputs are read this far.
-const INPUT_LIMIT: u64 = 64 << 20;
+fn unreadable(path: &Path, error: &std::io::Error) -> Failure {
+    Failure::new("unreadable", format!("{} could not be read: {error}", path.display()))
+        .hint("name a file that exists, or - for stdin")
+}
+
+/// Inputs are held as a whole, and longer ones refused.
+const INPUT_LIMIT: u64 = 32 << 20;
 
 /// A JSON document from a file or stdin.
 fn read_json<T: serde::de::DeserializeOwned>(app: &App, path: &Path) -> Result<T, Failure> {

@@ -1,18 +1,23 @@
 //! `context truncate`, `fit` and `expand`.
 
-use std::path::PathBuf;
+use std::io::BufReader;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use lattice_context::builders::fit::{DEFAULT_BUDGET, FitError, explain, fit_to_budget};
+use lattice_context::builders::window::truncate_stream;
 use lattice_context::builders::{ContextDict, truncate_file};
 use lattice_context::expand::{ExpandError, expand};
 use lattice_context::tokens::Tokenizer;
 use serde_json::json;
 
-use super::{Counting, ResultDocument, bare, read_input, read_json, workspace};
+use super::{Counting, ResultDocument, bare, read_input, read_json, unreadable, workspace};
 use crate::app::App;
 use crate::error::Failure;
 use crate::output::Reply;
+
+/// What is printed of a file at most, however long its lines are.
+const MOST_SHOWN: usize = 8 << 20;
 
 /// Print the lines of a file around places that matter
 #[derive(Debug, Args)]
@@ -51,7 +56,15 @@ pub(crate) struct ExpandArguments {
 }
 
 pub(crate) fn run_truncate(app: &App, arguments: &TruncateArguments) -> Result<Reply, Failure> {
-    let content = truncate_file(&read_input(app, &arguments.file)?, arguments.max_lines, &arguments.around);
+    let TruncateArguments { file, max_lines, around } = arguments;
+    let path = app.directory.join(file);
+    // What is no file, such as a pipe, can be read only once.
+    let content = if file != Path::new("-") && path.is_file() {
+        let open = || Ok(BufReader::new(std::fs::File::open(&path)?));
+        truncate_stream(open, *max_lines, around, MOST_SHOWN).map_err(|error| unreadable(file, &error))?
+    } else {
+        truncate_file(&read_input(app, file)?, *max_lines, around)
+    };
     let result = json!({ "content": content });
     Ok(Reply::named("context-truncate", ResultDocument { result }, content).exact())
 }

@@ -68,7 +68,6 @@ fn peak_kib(repo: &TestRepo, arguments: &[&str]) -> u64 {
     peak
 }
 
-// proves partly: BU-78 — a counting allocator; the peak is that of the operating system
 #[test]
 fn a_huge_diff_and_a_huge_file_are_never_held() {
     let repo = TestRepo::new();
