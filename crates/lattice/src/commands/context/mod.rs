@@ -182,8 +182,8 @@ fn read_input(app: &App, path: &Path) -> Result<String, Failure> {
         file.take(INPUT_LIMIT + 1).read_to_end(&mut bytes).map_err(failed)?;
     }
     if bytes.len() as u64 > INPUT_LIMIT {
-        let most = INPUT_LIMIT >> 20;
-        return Err(Failure::new("input-too-long", format!("{} has more than {most} MiB", path.display())));
+        let name = if path == Path::new("-") { "stdin".to_owned() } else { path.display().to_string() };
+        return Err(Failure::new("input-too-long", format!("{name} has more than {} MiB", INPUT_LIMIT >> 20)));
     }
     Ok(String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
 }
