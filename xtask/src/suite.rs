@@ -20,6 +20,7 @@ const CHECKS: [Call<'static>; 4] = [
 /// Licences, advisories and sources of dependencies; its tool is optional.
 const DEPENDENCIES: Call<'static> = cargo(&["deny", "check"]);
 
+/// More at once than there are cores: half of the time of most tests is waiting for the disk.
 const TESTS: [&str; 5] = ["nextest", "run", "--workspace", "--profile", "ci"];
 
 /// The share of the storms that every run has, from a seed that no run had before.
@@ -52,7 +53,9 @@ pub fn run(root: &Path) -> Result<(), Failure> {
         ("LATTICE_KILL_POINTS", KILL_POINTS),
         ("LATTICE_KILL_SEED", &seed),
     ];
-    Call { program: "cargo", arguments: &TESTS, environment: &environment }.run(root)
+    let threads = format!("--test-threads={}", 2 * std::thread::available_parallelism().map_or(1, usize::from));
+    let arguments: Vec<_> = TESTS.into_iter().chain([threads.as_str()]).collect();
+    Call { program: "cargo", arguments: &arguments, environment: &environment }.run(root)
 }
 
 const fn cargo(arguments: &'static [&'static str]) -> Call<'static> {
