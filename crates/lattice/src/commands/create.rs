@@ -1,5 +1,7 @@
 //! `create`: a new branch on the current one.
 
+use std::cell::Cell;
+
 use clap::Args;
 use lattice_engine::WorkingCopyNeed;
 use lattice_model::command::create::{Create, Pending, PlaceInStack, name_from_message, pending};
@@ -75,7 +77,9 @@ pub(crate) fn run(app: &App, arguments: &Arguments) -> Result<Reply, Failure> {
         return Err(Failure::usage("a name is needed").hint("lattice create <name>, or -m <message> to make one from"));
     }
     let place = if arguments.insert { PlaceInStack::Between } else { PlaceInStack::OnTop };
+    let is_empty = Cell::new(false);
     let build = |_: &_, snapshot: &Snapshot| {
+        is_empty.set(pending(snapshot, stage) == Pending::Nothing);
         let name = match (&arguments.name, &message) {
             (Some(name), _) => name.clone(),
             (None, message) => {
@@ -85,7 +89,13 @@ pub(crate) fn run(app: &App, arguments: &Arguments) -> Result<Reply, Failure> {
         };
         Ok(Create { name, message: message.clone(), stage, place, hooks: app.hooks })
     };
-    change(app, ("create", arguments.preview), WorkingCopyNeed::Yes, build)
+    let reply = change(app, ("create", arguments.preview), WorkingCopyNeed::Yes, build)?;
+    let expected = arguments.message.is_some() || stage.is_some();
+    Ok(if is_empty.get() && expected {
+        reply.note("nothing is staged, so the branch has no commit yet")
+    } else {
+        reply
+    })
 }
 
 /// Opens an editor for the message where one is needed and a person is there.

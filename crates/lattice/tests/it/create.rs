@@ -16,6 +16,15 @@ fn hook(repo: &TestRepo, name: &str, text: &str) {
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).expect("the hook is ours");
 }
 
+#[test]
+fn a_message_for_nothing_is_not_passed_over_in_silence() {
+    let repo = TestRepo::draw("main <- a*");
+    for (arguments, told) in [(&["b"][..], false), (&["c", "-m", "text"], true), (&["d", "-a"], true)] {
+        let output = lattice(&repo).arg("create").args(arguments).ok();
+        assert_eq!(output.stderr.contains("no commit yet"), told, "{arguments:?}: {}", output.snapshot());
+    }
+}
+
 // proves: ST-3.2-1, ST-3.2-2, ST-3.2.2-12
 #[test]
 fn without_anything_staged_the_branch_is_empty_tracked_and_checked_out() {
