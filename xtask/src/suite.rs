@@ -23,8 +23,7 @@ const DEPENDENCIES: Call<'static> = cargo(&["deny", "check"]);
 /// More at once than there are cores: half of the time of most tests is waiting for the disk.
 const TESTS: [&str; 5] = ["nextest", "run", "--workspace", "--profile", "ci"];
 
-/// The share of the storms that every run has, from a seed that no run had before.
-const FUZZ_STEPS: &str = "3000";
+/// How many kill points every run draws, from a seed that no run had before.
 const KILL_POINTS: &str = "200";
 
 /// How long each fuzz target runs every time; `cargo xtask fuzz` runs them longer.
@@ -47,12 +46,7 @@ pub fn run(root: &Path) -> Result<(), Failure> {
     }
     fuzz::run(root, FUZZ_SECONDS)?;
     let seed = storm::drawn().to_string();
-    let environment = [
-        ("LATTICE_FUZZ_STEPS", FUZZ_STEPS),
-        ("LATTICE_FUZZ_SEED", &seed),
-        ("LATTICE_KILL_POINTS", KILL_POINTS),
-        ("LATTICE_KILL_SEED", &seed),
-    ];
+    let environment = [("LATTICE_KILL_POINTS", KILL_POINTS), ("LATTICE_KILL_SEED", &seed)];
     let threads = format!("--test-threads={}", 2 * std::thread::available_parallelism().map_or(1, usize::from));
     let arguments: Vec<_> = TESTS.into_iter().chain([threads.as_str()]).collect();
     Call { program: "cargo", arguments: &arguments, environment: &environment }.run(root)
