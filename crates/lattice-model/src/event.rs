@@ -100,6 +100,11 @@ pub struct WorktreeChange {
     pub git_dir: String,
     pub head_before: HeadValue,
     pub head_after: HeadValue,
+    /// The commits that HEAD stood for.
+    #[serde(default)]
+    pub commit_before: Option<Oid>,
+    #[serde(default)]
+    pub commit_after: Option<Oid>,
     /// The files went from the first tree to the second; equal where they stayed.
     pub files_from: Option<Oid>,
     pub files_to: Option<Oid>,

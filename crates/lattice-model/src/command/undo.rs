@@ -3,7 +3,7 @@
 use crate::capability::Capability;
 use crate::event::{Event, HeadValue, RefChange};
 use crate::gate::{Command, ReadyContext, Refusal};
-use crate::id::ContentDigest;
+use crate::id::{ContentDigest, Oid};
 use crate::name::BranchName;
 use crate::plan::{Expected, Hooks, OldFile, Place, Plan, Step};
 use crate::snapshot::Snapshot;
@@ -127,15 +127,32 @@ impl Undo {
             return Err(Refusal::new("changed-since", "another branch was checked out since that operation")
                 .hint("check the branch out again, then undo"));
         }
+        self.check_head(snapshot, &change.head_after, change.commit_after)?;
+        self.check_head(snapshot, &change.head_before, change.commit_before)?;
         let (Some(files_to), Some(files_from)) = (change.files_from, change.files_to) else { return Ok(()) };
         let (Some(index_to), Some(index_from)) = (change.index_before, change.index_after) else { return Ok(()) };
         let head = change.head_before.clone();
         plan.steps.push(Step::RestoreWorktree { head, files_from, files_to, index_from, index_to });
         Ok(())
     }
+
+    /// A branch that HEAD was on, and that the operation did not change, must be where it was: files and index would
+    /// otherwise be put on another commit than theirs.
+    fn check_head(&self, snapshot: &Snapshot, head: &HeadValue, commit: Option<Oid>) -> Result<(), Refusal> {
+        let HeadValue::Branch(branch) = head else { return Ok(()) };
+        let changed_by_it = self.event.refs.iter().any(|change| change.name == branch.branch_ref());
+        let what = match snapshot.tip(branch) {
+            _ if changed_by_it => return Ok(()),
+            None => "is gone",
+            Some(tip) if commit.is_some_and(|commit| commit != tip) => "has moved",
+            Some(_) => return Ok(()),
+        };
+        let message = format!("{branch} {what} since that operation, and HEAD was on it");
+        Err(Refusal::new("changed-since", message).hint("lattice checkout <branch> goes where you want to be"))
+    }
 }
 
-fn current(snapshot: &Snapshot, change: &RefChange) -> Option<crate::id::Oid> {
+fn current(snapshot: &Snapshot, change: &RefChange) -> Option<Oid> {
     if let Some(branch) = change.name.as_branch() {
         return snapshot.tip(&branch);
     }

@@ -241,15 +241,19 @@ impl Executor<'_> {
         });
         if let Some((head, from, to, index_from, index_to)) = undo {
             let restored = self.carried_index(index_from, index_to)?;
-            return self.place_at(head, FileMove { from, to }, IndexAfter::Restored(restored));
+            let commit = self.commit_at(&head, edits)?;
+            return self.place_at((head, commit), FileMove { from, to }, IndexAfter::Restored(restored));
         }
         let leaves = self.journal.plan.steps.iter().find_map(|step| match step {
             Step::LeaveFiles { to } => Some(to.clone()),
             _ => None,
         });
         if let Some(head) = leaves {
-            let files = self.files_now(before)?;
-            return self.place_at(head, FileMove { from: files, to: files }, IndexAfter::Stays);
+            // A conflict took the files along; they come back to what is to be left.
+            let files = FileMove { from: self.files_now(before)?, to: before.files };
+            let index = if self.journal.paused { IndexAfter::Restored(before.index) } else { IndexAfter::Stays };
+            let commit = self.commit_at(&head, edits)?;
+            return self.place_at((head, commit), files, index);
         }
         let switch = self.journal.plan.steps.iter().find_map(|step| match step {
             Step::Switch { to } => Some(to.clone()),
@@ -262,7 +266,7 @@ impl Executor<'_> {
         let commits = self.journal.plan.steps.iter().any(|step| matches!(step, Step::Commit { .. }));
         // After a conflict the index is that of the rebase, and follows the files.
         let index = if commits && !self.journal.paused { IndexAfter::Installed } else { IndexAfter::Stays };
-        self.place_at(head, files, index)
+        self.place_at((head, commit), files, index)
     }
 
     /// The tree that the files stand for now: after a conflict that of the commit it ended on.
@@ -274,7 +278,12 @@ impl Executor<'_> {
         Ok(self.repo.with_objects(|objects| objects.tree_of(commit))?)
     }
 
-    fn place_at(&mut self, head: HeadValue, files: FileMove, index: IndexAfter) -> Result<Place, ExecuteError> {
+    fn place_at(
+        &mut self,
+        (head, commit): (HeadValue, Oid),
+        files: FileMove,
+        index: IndexAfter,
+    ) -> Result<Place, ExecuteError> {
         let before = self.journal.worktree.clone().expect("bug: only a worktree has a place");
         let index_after = match index {
             IndexAfter::Restored(tree) => tree,
@@ -287,6 +296,8 @@ impl Executor<'_> {
             git_dir: self.repo.paths.git_dir.display().to_string(),
             head_before: before.head,
             head_after: head.clone(),
+            commit_before: Some(before.commit),
+            commit_after: Some(commit),
             files_from: Some(if self.journal.paused { before.files } else { files.from }),
             files_to: Some(files.to),
             index_before: Some(before.index),

@@ -259,7 +259,7 @@ impl Executor<'_> {
             // Git resets whatever HEAD is; a branch that the user checked out meanwhile must not move.
             let (_, commit) = self.head_commit()?;
             self.git.set_head(&HeadValue::Detached(commit), &self.reason())?;
-            self.git.abort_rebase()?;
+            self.git.abort_rebase(&self.repo.paths.git_dir)?;
         }
         self.git.forget_rebase_head(&self.repo.paths.git_dir)?;
         let before = self.journal.worktree.clone().expect("bug: a rebase has a worktree");

@@ -207,8 +207,16 @@ impl Git {
         self.call("update-ref").args(["--no-deref", "-d", "REBASE_HEAD"]).run().map(drop)
     }
 
-    pub(crate) fn abort_rebase(&self) -> Result<(), GitError> {
-        self.call("rebase").arg("--abort").run().map(drop)
+    /// Gives a rebase up where it stands, with the files of HEAD.
+    ///
+    /// `rebase --abort` would go by way of the branch that is rebased, and stop at files of the user that are only in the
+    /// way there.
+    pub(crate) fn abort_rebase(&self, git_dir: &Path) -> Result<(), GitError> {
+        self.call("reset").args(["--quiet", "--hard"]).run()?;
+        if git_dir.join("MERGE_RR").exists() {
+            self.call("rerere").arg("clear").run()?;
+        }
+        self.call("rebase").arg("--quit").run().map(drop)
     }
 
     /// What Git has in progress in this worktree.

@@ -234,3 +234,38 @@ fn odd_files_come_back_as_they_were_after_a_conflict() {
     lattice(&repo).arg("undo").ok();
     assert_same(&before, &repo.state());
 }
+
+#[test]
+fn abort_works_beside_a_new_file_that_a_branch_has_under_the_same_name() {
+    let repo = TestRepo::draw("main* <- other");
+    repo.git(&["checkout", "--quiet", "-b", "a"]);
+    repo.commit_file("README", "of a\n", "a change");
+    repo.commit_file("notes", "of a\n", "a file");
+    lattice(&repo).args(["track", "a", "--parent", "main"]).ok();
+    repo.git(&["checkout", "--quiet", "main"]);
+    repo.commit_file("README", "of main\n", "another change");
+    repo.write("notes", "of nobody yet\n");
+    let before = repo.state();
+    lattice(&repo).args(["restack", "a"]).fails(4);
+    lattice(&repo).arg("abort").ok();
+    assert_same(&before, &repo.state());
+    assert_at_rest(&repo);
+}
+
+#[test]
+fn what_pop_leaves_is_the_same_after_a_conflict() {
+    let repo = TestRepo::draw("main <- a*");
+    repo.commit_file("shared.txt", "a\n", "shared");
+    lattice(&repo).args(["create", "b"]).ok();
+    repo.commit_file("shared.txt", "b\n", "changed by b");
+    repo.git(&["checkout", "--quiet", "a"]);
+    let files = repo.read("a.txt");
+    lattice(&repo).arg("pop").fails(4);
+    repo.write("shared.txt", "b\n");
+    lattice(&repo).args(["continue", "-a"]).ok();
+    assert_eq!(repo.git(&["symbolic-ref", "--short", "HEAD"]), "main");
+    assert_eq!(repo.git(&["status", "--porcelain"]), "A  a.txt\nA  shared.txt", "the changes of a, staged");
+    assert_eq!((repo.read("a.txt"), repo.read("shared.txt")), (files, "a\n".to_owned()));
+    assert_eq!(repo.git(&["show", "b:shared.txt"]), "b");
+    assert_at_rest(&repo);
+}

@@ -267,3 +267,18 @@ fn undo_carries_a_worktree_along_that_has_the_branch_checked_out() {
     lattice(&repo).arg("redo").ok();
     assert_eq!(other.git(&["status", "--porcelain"]), "");
 }
+
+#[test]
+fn head_does_not_go_back_to_a_branch_that_is_gone_or_away_from_one_that_moved() {
+    let changes: [&[&str]; 3] =
+        [&["branch", "-D", "b"], &["merge", "--quiet", "--ff-only", "b"], &["branch", "--force", "b", "a"]];
+    for change in changes {
+        let repo = TestRepo::draw("main <- a <- b*");
+        lattice(&repo).args(["checkout", "main"]).ok();
+        repo.git(change);
+        let before = repo.state();
+        let document = lattice(&repo).args(["undo", "--json"]).fails(1).json();
+        assert_eq!(document["error"]["code"], "changed-since", "{change:?}: {document:#}");
+        assert_same(&before, &repo.state());
+    }
+}
