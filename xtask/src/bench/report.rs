@@ -60,7 +60,9 @@ pub(crate) fn write(root: &Path, (name, task): (&str, &str), sections: &[Section
     eprintln!("\n{part}");
     for section in sections {
         if let Some((sizes, curves)) = &section.picture {
-            let path = root.join(format!("docs/benchmarks/{}.svg", section.title));
+            let folder = root.join("docs/benchmarks");
+            std::fs::create_dir_all(&folder).map_err(|cause| Failure::File { path: folder.clone(), cause })?;
+            let path = folder.join(format!("{}.svg", section.title));
             write_file(&path, &super::curves::svg(&section.title, sizes, curves))?;
         }
     }
