@@ -44,7 +44,8 @@ pub fn run(root: &Path, name: Option<&str>, tree: Option<&str>) -> Result<(), Fa
             "protocol" => protocol::run(root)?,
             _ => sprites::run(root)?,
         };
-        report::write(root, (name, &format!("bench {name}")), &sections)?;
+        let named = if name == "context" && tree.is_some() { " TREE" } else { "" };
+        report::write(root, (name, &format!("bench {name}{named}")), &sections)?;
     }
     Ok(())
 }

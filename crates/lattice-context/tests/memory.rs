@@ -50,7 +50,7 @@ fn peak_kib() -> usize {
     line.trim().trim_end_matches(" kB").parse().expect("a number")
 }
 
-// proves partly: BU-78 — a file of 150 MB and a diff of 120 MB; the full sizes are in `cargo xtask bench large`
+// proves partly: BU-78 — a file of 150 MB and a diff of 120 MB instead of 500 and 300
 #[test]
 fn no_builder_and_no_utility_takes_a_hundred_megabytes() {
     let repo = TestRepo::new();
