@@ -118,14 +118,20 @@ impl Submit {
         Ok(Some(PushUpdate { branch: branch.clone(), expected: Expected::from_option(there), to: Some(tip) }))
     }
 
-    /// A pull request needs its base on the remote, and this request may not put it there.
-    fn check_base(&self, snapshot: &Snapshot, parent: &BranchName) -> Result<(), Refusal> {
+    /// A pull request needs its base on the remote: there already, or pushed with it.
+    fn check_base(&self, snapshot: &Snapshot, parent: &BranchName, updates: &[PushUpdate]) -> Result<(), Refusal> {
         let is_trunk = snapshot.settings.trunk.as_ref() == Some(parent);
-        if self.reach != SubmitReach::Alone || is_trunk || self.host.heads.contains_key(parent) {
+        let comes_along = updates.iter().any(|update| update.branch == *parent);
+        if is_trunk || comes_along || self.host.heads.contains_key(parent) {
             return Ok(());
         }
-        Err(Refusal::new("base-not-on-remote", format!("`{parent}`, which it stands on, is not on the remote"))
-            .hint(format!("lattice checkout {}, then lattice submit", parent.word())))
+        let message = format!("`{parent}`, which it stands on, is not on the remote");
+        let refusal = Refusal::new("base-not-on-remote", message);
+        Err(match self.reason_to_keep(snapshot, parent) {
+            Some(reason) => refusal
+                .hint(format!("`{parent}` is not submitted: {reason}; lattice move puts what stands on it elsewhere")),
+            None => refusal.hint(format!("lattice checkout {}, then lattice submit", parent.word())),
+        })
     }
 
     /// What the host has to do for one branch.
@@ -207,7 +213,7 @@ impl Command for Submit {
                 continue;
             }
             plan.steps.push(Step::Guard { name: branch.branch_ref(), expected: Expected::At(tip(snapshot, &branch)) });
-            self.check_base(snapshot, metadata.parent.name())?;
+            self.check_base(snapshot, metadata.parent.name(), &updates)?;
             updates.extend(self.push(snapshot, &branch)?);
             actions.extend(self.actions(&branch, metadata.parent.name()));
         }

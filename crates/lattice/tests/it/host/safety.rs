@@ -67,6 +67,18 @@ fn a_lease_uses_only_a_value_that_was_seen_before_planning() {
 }
 
 #[test]
+fn a_pull_request_is_not_opened_against_a_branch_that_the_remote_does_not_have() {
+    let world = World::path("main*");
+    world.run("create empty");
+    world.repo.write("file", "x\n");
+    world.run("create full -a -m full");
+    let before = world.remote.refs();
+    let document = world.lattice().args(["submit", "--json"]).fails(1).json();
+    assert_eq!(document["error"]["code"], json!("base-not-on-remote"), "{document:#}");
+    assert_eq!(world.remote.refs(), before);
+}
+
+#[test]
 fn a_text_that_was_not_written_is_not_submitted() {
     let world = World::path("main <- a*");
     let empties = world.repo.sandbox().root().join("empties");
