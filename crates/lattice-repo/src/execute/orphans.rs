@@ -3,6 +3,7 @@
 use std::thread;
 use std::time::Duration;
 
+use lattice_model::event::HeadValue;
 use lattice_model::plan::Step;
 
 use crate::durable;
@@ -35,15 +36,28 @@ impl Executor<'_> {
         let prepared = self.journal.prepared.as_ref();
         let mut values: Vec<_> = prepared.iter().flat_map(|p| p.edits.iter().filter_map(|edit| edit.new)).collect();
         values.extend(prepared.iter().flat_map(|p| [p.keep, p.intent, p.committed]));
-        let written: Vec<_> = values.iter().map(|value| format!("{value}\n")).collect();
+        let heads = prepared.and_then(|p| p.head_after.as_ref()).into_iter();
+        let heads = heads.chain(self.journal.worktree.as_ref().map(|worktree| &worktree.head));
+        let written: Vec<_> = values.iter().map(|value| format!("{value}\n")).chain(heads.map(head_text)).collect();
         for lock in locks_of(&self.repo.paths, touched.iter().chain(guards).chain(&own)) {
             if is_left_behind(&lock, &written) {
                 let removed = durable::remove(&draft_beside(&lock)).and_then(|()| durable::remove(&lock));
                 removed.map_err(io_error("remove a lock file of the operation"))?;
             }
         }
+        self.settle_head()?;
         self.settle_followers()?;
         self.settle_index()
+    }
+
+    /// Git's own rebase moves HEAD to commits that only it knows.
+    fn settle_head(&self) -> Result<(), ExecuteError> {
+        let lock = self.repo.paths.git_dir.join("HEAD.lock");
+        let work_dir = self.repo.paths.work_dir.as_deref().filter(|_| self.journal.pause.is_some());
+        if work_dir.is_some_and(|work_dir| is_abandoned(&lock, work_dir)) {
+            durable::remove(&lock).map_err(io_error("remove a lock file of the operation"))?;
+        }
+        Ok(())
     }
 
     /// Clears the locks of indices away that this operation was about to write.
@@ -58,5 +72,13 @@ impl Executor<'_> {
             durable::remove(&lock).map_err(io_error("remove a lock file of the operation"))?;
         }
         Ok(())
+    }
+}
+
+/// What git writes into the file of HEAD.
+fn head_text(head: &HeadValue) -> String {
+    match head {
+        HeadValue::Branch(branch) => format!("ref: {}\n", branch.branch_ref()),
+        HeadValue::Detached(commit) => format!("{commit}\n"),
     }
 }

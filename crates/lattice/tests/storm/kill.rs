@@ -262,7 +262,11 @@ fn a_kill_at_any_call_leaves_the_old_state_the_new_one_or_both_ways_out() {
                         let fault = Fault::Kill(*point, *victim);
                         check(&CASES[*case], &wholes[*case], (fault, way, Interrupted::MaySucceed), None)
                     };
-                    failures.lock().expect("nobody panics with it").extend(result.err());
+                    if let Err(failure) = result {
+                        // A long run tells what it found while it goes on.
+                        println!("{failure}");
+                        failures.lock().expect("nobody panics with it").push(failure);
+                    }
                 }
             });
         }
