@@ -25,9 +25,9 @@ pub use host::{
     RestackFirst, SubmitOptions, SyncOptions, Synced, api_url, web_host,
 };
 pub use lattice_repo::{
-    Aborted, CommitLine, ConfigEditError, Conflict, DeriveError, DiffShape, ExecuteError, GitError, GitProgram,
-    INSIDE_OPERATION, LedgerEntry, LockError, LockHolder as Holder, Paused, ReadWorkingCopy as WorkingCopyNeed,
-    ScanError, edit_setting, list_settings, read_setting, user_settings,
+    Aborted, CommitLine, ConfigEditError, Conflict, DeriveError, DiffShape, Dropped, ExecuteError, Foresight, GitError,
+    GitProgram, INSIDE_OPERATION, LedgerEntry, LockError, LockHolder as Holder, Paused,
+    ReadWorkingCopy as WorkingCopyNeed, ScanError, edit_setting, list_settings, read_setting, user_settings,
 };
 pub use lifecycle::{Mode, Outcome};
 pub use operations::{Operation, OperationState, Pick};

@@ -5,7 +5,7 @@ use lattice_model::gate::{Command, Gate, ReadyContext, Refusal, RepairBundle, ga
 use lattice_model::id::{ContentDigest, OpId};
 use lattice_model::plan::Plan;
 use lattice_model::snapshot::Snapshot;
-use lattice_repo::{Conflict, ExecuteError, Executed, Lock, OperationRequest, Paused, ReadWorkingCopy};
+use lattice_repo::{Dropped, ExecuteError, Executed, Foresight, Lock, OperationRequest, Paused, ReadWorkingCopy};
 
 use crate::{Engine, EngineError};
 
@@ -25,6 +25,8 @@ pub enum Outcome {
         op: OpId,
         plan: Plan,
         refs: Vec<RefChange>,
+        /// Commits that are not there any more because their change was there already.
+        dropped: Vec<Dropped>,
     },
     /// Everything is as the request wants it already.
     Nothing {
@@ -32,8 +34,8 @@ pub enum Outcome {
     },
     Planned {
         plan: Plan,
-        /// The conflicts that it would run into, or why they cannot be told.
-        conflicts: Result<Vec<Conflict>, String>,
+        /// What it would run into, or why that cannot be told.
+        foresight: Result<Foresight, String>,
     },
     /// The plan is not the one that was agreed to.
     Differs {
@@ -162,8 +164,8 @@ impl Engine {
         Ok(match mode {
             Mode::DryRun => {
                 let foreseen = self.repo.foresee(ready.snapshot(), &plan, &self.environment.now);
-                let conflicts = foreseen.map_err(|error| error.to_string());
-                Decision::Tell(Outcome::Planned { plan, conflicts })
+                let foresight = foreseen.map_err(|error| error.to_string());
+                Decision::Tell(Outcome::Planned { plan, foresight })
             }
             Mode::ExecuteExactly(agreed) if *agreed != digest => Decision::Tell(Outcome::Differs { plan }),
             Mode::Execute | Mode::ExecuteExactly(_) if plan.is_empty() => Decision::Tell(Outcome::Nothing { plan }),
@@ -173,10 +175,10 @@ impl Engine {
 
     pub(crate) fn told(&self, executed: Executed, plan: Plan) -> Outcome {
         match executed {
-            Executed::Done { op, refs } => {
+            Executed::Done { op, refs, dropped } => {
                 self.trace("verify", "holds");
                 self.trace("record", "Committed");
-                Outcome::Done { op, plan, refs }
+                Outcome::Done { op, plan, refs, dropped }
             }
             Executed::Paused(paused) => {
                 self.trace("execute", "awaiting_user");

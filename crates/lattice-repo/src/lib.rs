@@ -22,7 +22,8 @@ use lattice_model::snapshot::Repository;
 
 use defect::Defect;
 pub use durable::ReadError;
-pub use execute::{Aborted, Conflict, DeriveError, ExecuteError, Executed, OperationRequest, Paused};
+pub use execute::{Aborted, Conflict, DeriveError, ExecuteError, Executed, Foresight, OperationRequest, Paused};
+pub use format::journal::Dropped;
 pub use format::{ConfigEditError, edit_setting, list_settings, read_setting, user_settings};
 pub use git::display::{CommitLine, DiffShape};
 pub use git::error::GitError;

@@ -63,8 +63,9 @@ fn positions(snapshot: &Snapshot, journal: &Journal) -> Vec<String> {
             problems.push(format!("{branch} does not stand on its parent"));
         }
         // Who resolves a conflict may drop a commit that became empty, or make two of one.
-        if position.commits.len() != commits.len() && !journal.resolved.contains(branch) {
-            problems.push(format!("{branch} has {} commits, not {}", position.commits.len(), commits.len()));
+        let (has, wanted) = (position.commits.len(), journal.remaining(branch, commits).len());
+        if has != wanted && !journal.resolved.contains(branch) {
+            problems.push(format!("{branch} has {has} commits, not {wanted}"));
         }
     }
     problems

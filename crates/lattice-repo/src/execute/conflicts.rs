@@ -10,7 +10,7 @@ use lattice_model::snapshot::Snapshot;
 use lattice_model::time::Timestamp;
 
 use crate::Repo;
-use crate::format::journal::Journal;
+use crate::format::journal::{Dropped, Journal};
 
 use super::error::io_error;
 use super::rewriting::{Outcome, Rewrite};
@@ -25,14 +25,22 @@ pub struct Conflict {
     pub files: Vec<String>,
 }
 
+/// What a plan would run into.
+#[derive(Debug, Clone, Default)]
+pub struct Foresight {
+    pub conflicts: Vec<Conflict>,
+    /// Commits whose change is there already.
+    pub dropped: Vec<Dropped>,
+}
+
 impl Repo {
-    /// The conflicts that a plan would run into, found in a folder that is gone afterwards.
+    /// What a plan would run into, found in a folder that is gone afterwards.
     ///
     /// What stands on a branch that conflicts, or on a commit that is still to be made, is not looked at.
-    pub fn foresee(&self, snapshot: &Snapshot, plan: &Plan, now: &Timestamp) -> Result<Vec<Conflict>, ExecuteError> {
+    pub fn foresee(&self, snapshot: &Snapshot, plan: &Plan, now: &Timestamp) -> Result<Foresight, ExecuteError> {
         let absorbs = plan.steps.iter().any(|step| matches!(step, Step::Fixup { .. }));
         if absorbs || !plan.steps.iter().any(|step| matches!(step, Step::Rewrite { .. })) {
-            return Ok(Vec::new());
+            return Ok(Foresight::default());
         }
         let objects = self.objects();
         let folder = objects.join(format!("lattice-foresight-{}", std::process::id()));
@@ -44,7 +52,7 @@ impl Repo {
         };
         let op = OpId::of(plan.digest().as_str().as_bytes());
         let journal = Journal::new(snapshot, plan.clone(), (op, now.clone()));
-        let found = Executor::new(&trial, journal, Settings::default(), now.clone()).all_conflicts();
+        let found = Executor::new(&trial, journal, Settings::default(), now.clone()).foresight();
         drop(trial);
         // What is left of it is in nobody's way.
         let _ = std::fs::remove_dir_all(&folder);
@@ -53,11 +61,11 @@ impl Repo {
 }
 
 impl Executor<'_> {
-    fn all_conflicts(mut self) -> Result<Vec<Conflict>, ExecuteError> {
+    fn foresight(mut self) -> Result<Foresight, ExecuteError> {
         while let Outcome::Conflict { rewrite, onto } = self.rewrite_remaining()? {
             self.note_conflict(&rewrite, onto)?;
         }
-        Ok(self.conflicts)
+        Ok(Foresight { conflicts: self.conflicts, dropped: self.journal.dropped })
     }
 
     /// Remembers a conflict, so that the branch and what stands on it are left out from now on.

@@ -35,7 +35,7 @@ use lattice_model::time::Timestamp;
 use crate::defect::Defect;
 use crate::durable;
 use crate::format;
-use crate::format::journal::{Journal, WorktreeBefore};
+use crate::format::journal::{Dropped, Journal, WorktreeBefore};
 use crate::git::manners::{Manners, NotesMode};
 use crate::git::picker::Picker;
 use crate::git::transaction::{RefEdit, RefSession};
@@ -45,7 +45,7 @@ use crate::ledger::{NewEvent, last_event};
 use crate::lock::Lock;
 use crate::{Repo, verify};
 
-pub use conflicts::Conflict;
+pub use conflicts::{Conflict, Foresight};
 use error::io_error;
 pub use error::{DeriveError, ExecuteError};
 pub(crate) use keep::KEEP;
@@ -65,7 +65,7 @@ pub struct OperationRequest {
 /// How an execution ended, where it did not fail.
 #[derive(Debug, Clone)]
 pub enum Executed {
-    Done { op: OpId, refs: Vec<RefChange> },
+    Done { op: OpId, refs: Vec<RefChange>, dropped: Vec<Dropped> },
     Paused(Paused),
 }
 
@@ -381,7 +381,8 @@ impl<'a> Executor<'a> {
         self.run_post_rewrite();
         let refs =
             prepared.edits.iter().map(|edit| RefChange { name: edit.name.clone(), old: edit.old, new: edit.new });
-        Ok(Executed::Done { op: self.journal.op_id.clone(), refs: refs.collect() })
+        let dropped = self.journal.dropped.clone();
+        Ok(Executed::Done { op: self.journal.op_id.clone(), refs: refs.collect(), dropped })
     }
 
     fn run_post_commit(&self) {

@@ -1,7 +1,7 @@
 //! Rewrites branches in memory: without git where comparing trees is enough, else as many as possible with one
 //! process.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use lattice_model::id::Oid;
 use lattice_model::name::BranchName;
@@ -10,6 +10,8 @@ use lattice_model::plan::{Place, Step};
 use crate::defect::Defect;
 use crate::git::picker::{AHEAD, Pick};
 use crate::git::rewrite::{Picked, Replayed};
+
+use crate::format::journal::Dropped;
 
 use super::conflicts::Conflict;
 use super::{ExecuteError, Executor};
@@ -29,11 +31,12 @@ pub(super) enum Outcome {
     Conflict { rewrite: Rewrite, onto: Oid },
 }
 
-/// Whether git gave a new tip for every branch.
+/// Whether what git's replay made can be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Taken {
     All,
-    Incomplete,
+    /// A branch has no new tip, or a commit changes nothing any more and has to be dropped.
+    NotAll,
 }
 
 impl Executor<'_> {
@@ -60,7 +63,7 @@ impl Executor<'_> {
             self.picker.flush(&self.git)?;
             match self.git.replay(onto, &forks, &branches)? {
                 Replayed::Done(tips) => {
-                    if self.take(tips, &branches)? == Taken::Incomplete
+                    if self.take(tips, &group)? == Taken::NotAll
                         && let Some(conflict) = self.pick_all(group)?
                     {
                         return Ok(conflict);
@@ -88,6 +91,7 @@ impl Executor<'_> {
         let mut taken = 0;
         for rewrite in remaining {
             let mut tip = self.place(&rewrite.onto)?;
+            let mut dropped = Vec::new();
             for commit in &rewrite.commits {
                 if taken % AHEAD == 0 {
                     self.repo.with_objects(|objects| self.picker.read_ahead(objects, &ahead[taken..]))?;
@@ -97,12 +101,25 @@ impl Executor<'_> {
                 let pick = Pick { commit: *commit, onto: tip, committer: &committer };
                 let picked = self.repo.with_objects(|objects| self.picker.pick(objects, pick))?;
                 let Some(new) = picked else { return Ok(()) };
+                if new == tip {
+                    dropped.push(*commit);
+                }
                 tip = new;
             }
-            self.journal.tips.insert(rewrite.branch, tip);
+            self.arrived(&rewrite.branch, tip, dropped)?;
             if self.picker.is_large() {
                 self.picker.flush(&self.git)?;
             }
+        }
+        Ok(())
+    }
+
+    /// Notes the new tip of a branch, and what was dropped on the way.
+    fn arrived(&mut self, branch: &BranchName, tip: Oid, dropped: Vec<Oid>) -> Result<(), ExecuteError> {
+        self.journal.tips.insert(branch.clone(), tip);
+        for commit in dropped {
+            let subject = self.repo.with_objects(|objects| objects.commit(commit))?.subject();
+            self.journal.dropped.push(Dropped { branch: branch.clone(), commit, subject });
         }
         Ok(())
     }
@@ -186,17 +203,46 @@ impl Executor<'_> {
         !self.follows(rewrite, group)
     }
 
-    fn take(
-        &mut self,
-        tips: std::collections::BTreeMap<BranchName, Oid>,
-        branches: &[BranchName],
-    ) -> Result<Taken, ExecuteError> {
-        if branches.iter().any(|branch| !tips.contains_key(branch)) {
+    fn take(&mut self, tips: BTreeMap<BranchName, Oid>, group: &[Rewrite]) -> Result<Taken, ExecuteError> {
+        if group.iter().any(|rewrite| !tips.contains_key(&rewrite.branch)) {
             self.check_unmoved()?;
-            return Ok(Taken::Incomplete);
+            return Ok(Taken::NotAll);
+        }
+        for rewrite in group {
+            let below = match &rewrite.onto {
+                Place::TipOf(branch) => tips.get(branch).copied(),
+                Place::Object(_) => None,
+            };
+            let below = below.map_or_else(|| self.place(&rewrite.onto), Ok)?;
+            if self.has_emptied(rewrite, below, tips[&rewrite.branch])? {
+                return Ok(Taken::NotAll);
+            }
         }
         self.journal.tips.extend(tips);
         Ok(Taken::All)
+    }
+
+    /// Whether one of the commits that git made of a branch changes nothing, where the one it was made of did. Newer
+    /// versions of git drop such a commit.
+    fn has_emptied(&self, rewrite: &Rewrite, below: Oid, tip: Oid) -> Result<bool, ExecuteError> {
+        let tree_of = |commit: Oid| self.repo.with_objects(|objects| objects.tree_of(commit));
+        let made = self.newest(tip, rewrite.commits.len())?;
+        if made.iter().any(|(commit, _)| *commit == below) {
+            return Ok(true);
+        }
+        let trees: Vec<_> = made.iter().map(|(_, raw)| raw.tree).chain([tree_of(below)?]).collect();
+        for (old, trees) in rewrite.commits.iter().rev().zip(trees.windows(2)) {
+            if trees[0] != trees[1] {
+                continue;
+            }
+            let old = self.repo.with_objects(|objects| objects.commit(*old))?;
+            if let Some(parent) = old.parents.first()
+                && tree_of(*parent)? != old.tree
+            {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// A replay that prints nothing may have done something else instead: newer versions of git move the refs
@@ -216,7 +262,7 @@ impl Executor<'_> {
             let onto = self.place(&rewrite.onto)?;
             match self.git.replay(onto, &[rewrite.fork], std::slice::from_ref(&rewrite.branch))? {
                 Replayed::Done(tips) => {
-                    if self.take(tips, std::slice::from_ref(&rewrite.branch))? == Taken::Incomplete
+                    if self.take(tips, std::slice::from_ref(&rewrite))? == Taken::NotAll
                         && let Some(conflict) = self.pick_all(vec![rewrite])?
                     {
                         return Ok(Some(conflict));
@@ -242,18 +288,23 @@ impl Executor<'_> {
     /// Applies the commits of a branch one by one, up to the first that conflicts.
     pub(super) fn pick_each(&mut self, rewrite: &Rewrite, onto: Oid) -> Result<Option<Conflict>, ExecuteError> {
         let committer = self.committer()?;
-        let mut tip = onto;
+        let (mut tip, mut dropped) = (onto, Vec::new());
         for commit in &rewrite.commits {
             let pick = Pick { commit: *commit, onto: tip, committer: &committer };
             let (git, picker) = (&self.git, &mut self.picker);
             match self.repo.with_objects(|objects| git.pick(objects, picker, pick))? {
-                Picked::Done(new) => tip = new,
+                Picked::Done(new) => {
+                    if new == tip {
+                        dropped.push(*commit);
+                    }
+                    tip = new;
+                }
                 Picked::Conflict(files) => {
                     return Ok(Some(Conflict { branch: rewrite.branch.clone(), commit: *commit, files }));
                 }
             }
         }
-        self.journal.tips.insert(rewrite.branch.clone(), tip);
+        self.arrived(&rewrite.branch, tip, dropped)?;
         Ok(None)
     }
 }

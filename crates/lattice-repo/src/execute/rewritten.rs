@@ -66,7 +66,7 @@ impl Executor<'_> {
         let ready: Vec<(BranchName, usize)> = rewrites
             .into_iter()
             .filter(|(branch, _, _)| ready(branch))
-            .map(|(branch, commits, _)| (branch.clone(), commits.len()))
+            .map(|(branch, commits, _)| (branch.clone(), self.journal.remaining(branch, commits).len()))
             .collect();
         if ready.is_empty() || self.manners()?.sign == Sign::No {
             return Ok(());
@@ -89,7 +89,7 @@ impl Executor<'_> {
     }
 
     /// So many commits down from a tip, the newest first.
-    fn newest(&self, tip: Oid, count: usize) -> Result<Vec<(Oid, RawCommit)>, ExecuteError> {
+    pub(super) fn newest(&self, tip: Oid, count: usize) -> Result<Vec<(Oid, RawCommit)>, ExecuteError> {
         let (mut at, mut commits) = (tip, Vec::new());
         for _ in 0..count {
             let raw = self.repo.with_objects(|objects| objects.commit(at))?;
@@ -109,8 +109,9 @@ impl Executor<'_> {
         for step in &self.journal.plan.steps {
             match (cause, step) {
                 (Cause::Rebase, Step::Rewrite { branch, commits, .. }) if !self.journal.resolved.contains(branch) => {
+                    let commits = self.journal.remaining(branch, commits);
                     let new = self.newest(self.journal.tips[branch], commits.len())?;
-                    pairs.extend(commits.iter().copied().zip(new.into_iter().rev().map(|(commit, _)| commit)));
+                    pairs.extend(commits.into_iter().zip(new.into_iter().rev().map(|(commit, _)| commit)));
                 }
                 (
                     Cause::Rebase,

@@ -38,6 +38,9 @@ pub(crate) struct Journal {
     pub(crate) checked_out: BTreeMap<BranchName, PathBuf>,
     /// New tips that were computed so far.
     pub(crate) tips: BTreeMap<BranchName, Oid>,
+    /// Commits that were left out because their change is there already.
+    #[serde(default)]
+    pub(crate) dropped: Vec<Dropped>,
     /// Branches whose tips the user made, by resolving a conflict.
     pub(crate) resolved: BTreeSet<BranchName>,
     /// Branches whose new commits are signed.
@@ -48,6 +51,13 @@ pub(crate) struct Journal {
 }
 
 impl Journal {
+    /// The commits of a branch without those that were dropped.
+    pub(crate) fn remaining(&self, branch: &BranchName, commits: &[Oid]) -> Vec<Oid> {
+        let is_gone =
+            |commit: &Oid| self.dropped.iter().any(|dropped| dropped.branch == *branch && dropped.commit == *commit);
+        commits.iter().filter(|commit| !is_gone(commit)).copied().collect()
+    }
+
     /// That of an operation of the user's which has done nothing yet.
     pub(crate) fn new(snapshot: &Snapshot, plan: Plan, (op_id, started_at): (OpId, Timestamp)) -> Self {
         Self {
@@ -69,12 +79,22 @@ impl Journal {
             worktree: None,
             checked_out: snapshot.worktrees.clone(),
             tips: BTreeMap::new(),
+            dropped: Vec::new(),
             resolved: BTreeSet::new(),
             signed: BTreeSet::new(),
             pause: None,
             prepared: None,
         }
     }
+}
+
+/// A commit that a branch no longer has, because what it stands on has the same change.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Dropped {
+    pub branch: BranchName,
+    pub commit: Oid,
+    pub subject: String,
 }
 
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]

@@ -100,6 +100,11 @@ impl RawCommit {
         bytes
     }
 
+    /// The first line of the message.
+    pub(crate) fn subject(&self) -> String {
+        String::from_utf8_lossy(&self.message).lines().next().unwrap_or_default().to_owned()
+    }
+
     /// Name, mail and date, as the environment of git takes them.
     fn author_parts(&self) -> Option<(String, String, String)> {
         let text = String::from_utf8_lossy(&self.author);

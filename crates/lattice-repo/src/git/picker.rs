@@ -129,7 +129,7 @@ impl Picker {
     pub(crate) fn pick(&mut self, objects: &mut ObjectReader, pick: Pick<'_>) -> Result<Option<Oid>, GitError> {
         let merge = self.merge_of(objects, pick)?;
         match self.merge(objects, merge)? {
-            Some(tree) => self.commit_onto(objects, pick, tree).map(Some),
+            Some(tree) => self.commit_onto(objects, pick, merge, tree).map(Some),
             None => Ok(None),
         }
     }
@@ -145,13 +145,18 @@ impl Picker {
         Ok(Merge { base, ours, theirs })
     }
 
-    /// Makes the commit in its new place, with this tree.
+    /// Makes the commit in its new place, with the merged tree. Like git, it drops a commit whose change is there
+    /// already: then the new place itself is what comes of it. A commit that never changed anything is kept.
     pub(crate) fn commit_onto(
         &mut self,
         objects: &mut ObjectReader,
         pick: Pick<'_>,
+        merge: Merge,
         tree: Oid,
     ) -> Result<Oid, GitError> {
+        if tree == merge.ours && merge.theirs != merge.base {
+            return Ok(pick.onto);
+        }
         let original = self.commit(objects, pick.commit)?;
         let made = self.pack.raw_commit(original.moved(tree, pick.onto, pick.committer));
         self.tree_of.insert(made, tree);

@@ -81,7 +81,7 @@ impl Git {
         }
     }
 
-    /// Applies one commit onto another, without a working tree.
+    /// Applies one commit onto another, without a working tree; the other one itself if it has the change already.
     pub(crate) fn pick(
         &self,
         objects: &mut ObjectReader,
@@ -94,7 +94,7 @@ impl Git {
         picker.flush(self)?;
         let merge = picker.merge_of(objects, pick)?;
         match self.merge_files(merge.base, merge.ours, merge.theirs)? {
-            Merged::Tree(tree) => picker.commit_onto(objects, pick, tree).map(Picked::Done),
+            Merged::Tree(tree) => picker.commit_onto(objects, pick, merge, tree).map(Picked::Done),
             Merged::Conflict(files) => Ok(Picked::Conflict(files)),
         }
     }

@@ -129,7 +129,7 @@ impl Git {
             "--no-update-refs",
             "--no-rebase-merges",
             "--no-fork-point",
-            "--empty=keep",
+            "--empty=drop",
             "--reapply-cherry-picks",
             // The hook was asked before, for all branches.
             "--no-verify",

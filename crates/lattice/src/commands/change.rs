@@ -1,6 +1,6 @@
 //! What all changing commands share: preview, repair on the spot, and the story of what was done.
 
-use lattice_engine::{Conflict, Engine, Mode, Outcome, Paused, WorkingCopyNeed};
+use lattice_engine::{Dropped, Engine, Foresight, Mode, Outcome, Paused, WorkingCopyNeed};
 use lattice_model::event::{HeadValue, RefChange};
 use lattice_model::gate::{Command, Refusal, RepairBundle};
 use lattice_model::issue::FixEffect;
@@ -11,7 +11,9 @@ use lattice_model::snapshot::Snapshot;
 use crate::app::{App, Interaction};
 use crate::cli::Preview;
 use crate::error::{Code, Failure};
-use crate::output::documents::{ChangeDocument, ConflictDocument, KeptDocument, PlanDocument, RefDocument};
+use crate::output::documents::{
+    ChangeDocument, ConflictDocument, DroppedDocument, KeptDocument, PlanDocument, RefDocument,
+};
 use crate::output::{Reply, err, issues, printable};
 use crate::prompt;
 
@@ -72,19 +74,20 @@ fn repair(app: &App, engine: &Engine, bundle: RepairBundle) -> Result<(), Failur
 /// The reply for an outcome that is no gate.
 pub(crate) fn reply(name: &str, outcome: Outcome) -> Result<Reply, Failure> {
     match outcome {
-        Outcome::Done { op, plan, refs } => {
+        Outcome::Done { op, plan, refs, dropped } => {
             let document = ChangeDocument {
                 changed: true,
                 operation: Some(op.to_string()),
                 refs: refs.iter().map(RefDocument::of).collect(),
                 kept: KeptDocument::all(&plan),
+                dropped: dropped.iter().map(DroppedDocument::of).collect(),
                 current: head_after(&plan),
                 plan: None,
                 conflicts: Vec::new(),
                 notes: Vec::new(),
             };
-            let lines = story(&plan, &refs);
-            let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+            let mut text: String = story(&plan, &refs).iter().map(|line| format!("{line}\n")).collect();
+            text.extend(dropped.iter().map(|commit| format!("dropped {}\n", dropped_commit(commit))));
             Ok(Reply::named(name, document, text).story())
         }
         Outcome::Nothing { plan } => {
@@ -92,7 +95,7 @@ pub(crate) fn reply(name: &str, outcome: Outcome) -> Result<Reply, Failure> {
                 plan.kept.iter().map(|kept| format!("kept {} ({})\n", kept.branch, kept.reason)).collect();
             Ok(Reply::named(name, nothing(&plan), kept).story().note("nothing to do"))
         }
-        Outcome::Planned { plan, conflicts } => Ok(planned(name, &plan, &conflicts)),
+        Outcome::Planned { plan, foresight } => Ok(planned(name, &plan, &foresight)),
         Outcome::Differs { plan } => {
             let failure =
                 Failure::new("plan-differs", "the plan is not the one that was agreed to; nothing was changed");
@@ -104,21 +107,24 @@ pub(crate) fn reply(name: &str, outcome: Outcome) -> Result<Reply, Failure> {
 }
 
 /// What a dry run says.
-fn planned(name: &str, plan: &Plan, conflicts: &Result<Vec<Conflict>, String>) -> Reply {
+fn planned(name: &str, plan: &Plan, foresight: &Result<Foresight, String>) -> Reply {
     let mut text: String = plan.preview().iter().map(|line| format!("{line}\n")).collect();
-    for conflict in conflicts.iter().flatten() {
+    let found = foresight.as_ref().cloned().unwrap_or_default();
+    for conflict in &found.conflicts {
         let files: Vec<_> = conflict.files.iter().map(|file| printable(file)).collect();
         let (branch, commit) = (&conflict.branch, conflict.commit.short());
         text.push_str(&format!("conflict in {branch}: {commit} changes {}\n", files.join(", ")));
     }
+    text.extend(found.dropped.iter().map(|commit| format!("drop {}\n", dropped_commit(commit))));
     let document = ChangeDocument {
         plan: Some(PlanDocument::of(plan)),
-        conflicts: conflicts.iter().flatten().map(ConflictDocument::of).collect(),
-        notes: conflicts.as_ref().err().cloned().into_iter().collect(),
+        conflicts: found.conflicts.iter().map(ConflictDocument::of).collect(),
+        dropped: found.dropped.iter().map(DroppedDocument::of).collect(),
+        notes: foresight.as_ref().err().cloned().into_iter().collect(),
         ..nothing(plan)
     };
     let reply = Reply::named(name, document, text);
-    let reply = match conflicts {
+    let reply = match foresight {
         Ok(_) => reply,
         Err(reason) => reply.note(format!("whether there are conflicts cannot be told: {reason}")),
     };
@@ -134,11 +140,18 @@ fn nothing(plan: &Plan) -> ChangeDocument {
         operation: None,
         refs: Vec::new(),
         kept: KeptDocument::all(plan),
+        dropped: Vec::new(),
         current: head_after(plan),
         plan: None,
         conflicts: Vec::new(),
         notes: Vec::new(),
     }
+}
+
+/// A commit that is dropped, and why.
+pub(crate) fn dropped_commit(commit: &Dropped) -> String {
+    let subject = printable(&commit.subject);
+    format!("{} of {} ({subject}): what it stands on has the change already", commit.commit.short(), commit.branch)
 }
 
 /// A conflict: no failure of anyone, and still not done.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use lattice_engine::{Conflict, Operation};
+use lattice_engine::{Conflict, Dropped, Operation};
 use lattice_model::branch::PrState;
 use lattice_model::event::RefChange;
 use lattice_model::graph::StackGraph;
@@ -44,6 +44,8 @@ pub(crate) struct ChangeDocument {
     pub(crate) operation: Option<String>,
     pub(crate) refs: Vec<RefDocument>,
     pub(crate) kept: Vec<KeptDocument>,
+    /// Commits that are left out because what they stand on has their change already.
+    pub(crate) dropped: Vec<DroppedDocument>,
     /// The branch that is checked out afterwards.
     pub(crate) current: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -66,6 +68,20 @@ impl ConflictDocument {
     pub(crate) fn of(conflict: &Conflict) -> Self {
         let (branch, commit) = (conflict.branch.to_string(), conflict.commit.to_string());
         Self { branch, commit, files: conflict.files.clone() }
+    }
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct DroppedDocument {
+    branch: String,
+    commit: String,
+    subject: String,
+}
+
+impl DroppedDocument {
+    pub(crate) fn of(dropped: &Dropped) -> Self {
+        let (branch, commit) = (dropped.branch.to_string(), dropped.commit.to_string());
+        Self { branch, commit, subject: dropped.subject.clone() }
     }
 }
 

@@ -35,6 +35,46 @@ fn advance_in_a_shared_file(repo: &TestRepo) {
     repo.git(&["checkout", "--quiet", &current]);
 }
 
+/// A stack with a commit that the trunk has taken over; `shared` has git merge a file of another commit.
+fn with_a_landed_commit(setup: &Setup, shared: bool) -> (TestRepo, String) {
+    let repo = setup.draw("main <- api* <- ui");
+    repo.commit_file("landed", "reviewed alone\n", "lands alone");
+    repo.git(&["commit", "--quiet", "--allow-empty", "--message", "changes nothing"]);
+    lattice(&repo).arg("restack").ok();
+    if shared {
+        advance_in_a_shared_file(&repo);
+    }
+    let landed = repo.git(&["log", "--format=%H", "--grep=lands alone", "main..api"]);
+    repo.git(&["checkout", "--quiet", "main"]);
+    repo.git(&["cherry-pick", &landed]);
+    repo.git(&["checkout", "--quiet", "ui"]);
+    (repo, landed)
+}
+
+#[test]
+fn a_commit_whose_change_the_parent_has_already_is_dropped_and_named() {
+    each_git(|setup| {
+        for shared in [false, true] {
+            let (repo, landed) = with_a_landed_commit(setup, shared);
+            repo.git(&["notes", "add", "-m", "about the last one", "api"]);
+            let (before, tip) = (repo.state(), repo.rev("api"));
+            let preview = lattice(&repo).args(["restack", "--dry-run"]).ok();
+            let line = format!("{} of api (lands alone): what it stands on has the change already", &landed[..8]);
+            assert!(preview.stdout.contains(&format!("drop {line}")), "{}", preview.snapshot());
+            assert_same(&before, &repo.state());
+            let output = lattice(&repo).arg("restack").ok();
+            assert!(output.stdout.contains(&format!("dropped {line}")), "{}", output.snapshot());
+            let subjects = own(&repo, "main", "api");
+            assert!(!subjects.contains("lands alone"), "{subjects}");
+            assert!(subjects.contains("changes nothing"), "what never changed anything stays: {subjects}");
+            assert_eq!(repo.git(&["notes", "show", "api"]), "about the last one");
+            own(&repo, "api", "ui");
+            lattice(&repo).arg("undo").ok();
+            assert_eq!(repo.rev("api"), tip, "it is back");
+        }
+    });
+}
+
 /// Subjects of a branch above its parent.
 fn own(repo: &TestRepo, parent: &str, branch: &str) -> String {
     assert_eq!(repo.git(&["merge-base", parent, branch]), repo.rev(parent), "{branch} stands on {parent}");
