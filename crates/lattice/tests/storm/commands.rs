@@ -168,7 +168,9 @@ impl Storm {
             args.extend((!reach.is_empty()).then(|| reach.to_owned()));
         }
         // With a merge among its own commits a branch is only brought if it stands there already.
-        expected.bring_all(world, branches.into_iter().filter(|branch| !world.has_merge(branch)));
+        let (merged, linear): (Vec<_>, Vec<_>) = branches.into_iter().partition(|branch| world.has_merge(branch));
+        expected.bring_all(world, linear);
+        merged.into_iter().for_each(|branch| expected.stands(world, branch));
         Some((args, expected))
     }
 

@@ -126,6 +126,8 @@ fn no_mixture_of_commands_and_plain_git_breaks_a_promise() {
                         let short = shrink(&list[..list.len().min(at + 1)], &violation.kind);
                         let again = run(&short, None, &codes).err().map_or(violation, |(_, violation)| violation);
                         let mut failures = failures.lock().expect("nobody panics with it");
+                        // A long run tells what it found while it goes on.
+                        println!("{}\n", told(*seed, &short, &again));
                         failures.push(told(*seed, &short, &again));
                         if failures.len() >= most {
                             next.store(seeds.len(), Ordering::SeqCst);

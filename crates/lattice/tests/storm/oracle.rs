@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
-use crate::world::{Commit, Document, TRUNK, World};
+use crate::world::{Change, Commit, Document, TRUNK, World};
 
 /// What the stacks are to be after a command.
 #[derive(Clone, Debug)]
@@ -85,6 +85,16 @@ impl Expected {
     pub(crate) fn bring_all<'a>(&mut self, world: &World, branches: impl IntoIterator<Item = &'a str>) {
         for branch in branches {
             self.bring(world, branch);
+        }
+    }
+
+    /// The branch stays where it is, and is known to stand on its parent if it contains that.
+    pub(crate) fn stands(&mut self, before: &World, branch: &str) {
+        let Some(tip) = before.tip(branch) else { return };
+        let contains = before.parent(branch).and_then(|parent| before.tip(parent));
+        let contains = contains.is_some_and(|parent| before.reachable(tip).contains(parent.as_str()));
+        if let Some(known) = self.branches.get_mut(branch).filter(|known| contains && !known.frozen) {
+            known.state = State::Stays { tip: tip.clone() };
         }
     }
 
@@ -187,17 +197,28 @@ fn compare(name: &str, expected: &[Sketch], after: &World) -> Vec<String> {
     let own = after.own(name);
     // What the new parent has already is not the branch's own any more.
     let below = after.base(name).map(|base| after.reachable(base)).unwrap_or_default();
-    let is_below = |sketch: &&Sketch| sketch.changes.as_ref().is_some_and(|old| below.contains(old.id.as_str()));
-    let expected: Vec<_> = expected.iter().filter(|sketch| !is_below(sketch)).collect();
+    let is_below = |old: &Commit| below.contains(old.id.as_str());
+    // One that changes nothing may be there twice: nobody can tell from the files.
+    let is_gone =
+        |sketch: &&Sketch| sketch.changes.as_ref().is_some_and(|old| is_below(old) && !old.changes.is_empty());
+    let expected: Vec<_> = expected.iter().filter(|sketch| !is_gone(sketch)).collect();
     let subjects: Vec<_> = own.iter().map(|commit| commit.subject.as_str()).collect();
     let wanted: Vec<_> = expected.iter().map(|sketch| sketch.subject.as_str()).collect();
-    let again =
-        |sketch: &&&Sketch| below.iter().any(|id| after.commits.get(*id).is_some_and(|c| c.subject == sketch.subject));
+    let before: Vec<_> = below.iter().filter_map(|id| after.commits.get(*id)).chain(&own).collect();
+    // A commit that is not there any more is right if what is below has all of it.
+    let is_there = |sketch: &&Sketch| match &sketch.changes {
+        Some(old) if old.changes.is_empty() => is_below(old),
+        Some(old) => old.changes.keys().all(|change| is_made(&before, change)),
+        None => before.iter().any(|commit| commit.subject == sketch.subject),
+    };
     let expected: Vec<_> = if subjects == wanted {
         expected
     } else {
-        // What the new parent has in another copy changes nothing any more, and a commit that changes nothing is dropped.
-        expected.iter().filter(|sketch| !again(sketch)).copied().collect()
+        let mut rest = subjects.iter().peekable();
+        expected
+            .into_iter()
+            .filter(|sketch| rest.next_if(|s| ***s == sketch.subject).is_some() || !is_there(sketch))
+            .collect()
     };
     let wanted: Vec<_> = expected.iter().map(|sketch| sketch.subject.as_str()).collect();
     if subjects != wanted {
@@ -215,20 +236,20 @@ fn compare(name: &str, expected: &[Sketch], after: &World) -> Vec<String> {
     found
 }
 
+/// Whether one of these commits made a change, so that there is nothing left to make.
+fn is_made(commits: &[&Rc<Commit>], (file, sign, line): &Change) -> bool {
+    let made = |sign| commits.iter().any(|commit| commit.changes.contains_key(&(file.clone(), sign, line.clone())));
+    // What is not there needs no removing.
+    made(*sign) || (*sign == '-' && !made('+'))
+}
+
 /// Changes that a rewritten commit lacks although what it stands on does not have them, or has in addition.
 fn lost(name: &str, old: &Commit, new: &Commit, after: &World) -> Vec<String> {
     let mut found = Vec::new();
-    // A commit below may have made the same change: then it is there, and there is nothing left to make.
     let below = new.parents.first().map(|parent| after.reachable(parent)).unwrap_or_default();
     let below: Vec<_> = below.iter().filter_map(|id| after.commits.get(*id)).collect();
-    let made_below = |change: &(String, char, String)| {
-        let (file, sign, line) = change;
-        let made = |sign| below.iter().any(|commit| commit.changes.contains_key(&(file.clone(), sign, line.clone())));
-        // What is not there below needs no removing.
-        made(*sign) || (*sign == '-' && !made('+'))
-    };
     for (change, count) in &old.changes {
-        if new.changes.get(change) != Some(count) && !made_below(change) {
+        if new.changes.get(change) != Some(count) && !is_made(&below, change) {
             found.push(format!("`{}` of {name} lost {change:?}", new.subject));
         }
     }

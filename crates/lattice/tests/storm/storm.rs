@@ -165,7 +165,8 @@ impl Storm {
     fn excuse(&self, expected: &mut Expected, output: &Output) {
         let lines = output.stdout.lines().chain(output.stderr.lines());
         for (branch, reason) in lines.filter_map(|line| line.strip_prefix("kept ")?.split_once(" (")) {
-            let elsewhere = self.world.places.iter().any(|place| place.branch() == Some(branch));
+            // A rebase of it, which plain git began, has HEAD detached there.
+            let elsewhere = self.world.places.iter().any(|place| place.branch() == Some(branch) || place.operation);
             let conflicts = reason.contains("conflicts in ") && self.world.upstack(TRUNK).len() > 1;
             let gone = reason.starts_with("the worktree ") && reason.contains(" is gone");
             if conflicts || gone || (elsewhere && reason.starts_with("the worktree ")) {
@@ -177,7 +178,7 @@ impl Storm {
     fn count(&mut self, command: &str, output: &Output) {
         let why = output.stderr.lines().find(|line| line.starts_with("error")).unwrap_or_default();
         let why: String = why.split('`').step_by(2).collect::<Vec<_>>().join("_");
-        let why = if output.code == Some(0) { String::new() } else { why };
+        let why = if output.code == Some(0) { String::new() } else { general(&why) };
         *self.codes.entry(format!("{command} {:?} {why}", output.code)).or_default() += 1;
     }
 
@@ -302,7 +303,7 @@ impl Storm {
             && from.differences(&before).is_empty()
             && origin == place
         {
-            let differences = to.differences(&self.world);
+            let differences = to.with_lost_deletions(from, &self.world).differences(&self.world);
             if !differences.is_empty() {
                 return Err(Violation::new(
                     format!("{way} is not exact"),
@@ -397,4 +398,15 @@ impl Storm {
 /// Uncommitted changes that leave something in the working tree: a file that the user removed may be gone below, too.
 fn dirt(place: &Place) -> Vec<(&String, &String)> {
     place.status.iter().filter(|(path, _)| place.files.contains_key(*path)).collect()
+}
+
+/// A message without what only this repository has: paths and ids.
+fn general(message: &str) -> String {
+    let is_id = |word: &str| word.len() >= 8 && word.chars().all(|letter| letter.is_ascii_hexdigit());
+    let word = |word: &str| match word {
+        path if path.starts_with('/') => "PATH".to_owned(),
+        id if is_id(id.trim_end_matches([':', ','])) => "ID".to_owned(),
+        word => word.to_owned(),
+    };
+    message.split(' ').map(word).collect::<Vec<_>>().join(" ")
 }

@@ -32,6 +32,9 @@ pub(crate) enum Document {
     Bad,
 }
 
+/// A file, `+` or `-`, and a line that was added to it or removed.
+pub(crate) type Change = (String, char, String);
+
 /// A commit by what matters about it, whatever it stands on.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Commit {
@@ -40,7 +43,7 @@ pub(crate) struct Commit {
     pub(crate) author: String,
     pub(crate) subject: String,
     /// Lines that were added and removed, each with its file and how often.
-    pub(crate) changes: BTreeMap<(String, char, String), usize>,
+    pub(crate) changes: BTreeMap<Change, usize>,
 }
 
 /// One worktree.
@@ -163,6 +166,20 @@ impl World {
 
     pub(crate) fn has_merge(&self, branch: &str) -> bool {
         self.own(branch).iter().any(|commit| commit.parents.len() > 1)
+    }
+
+    /// As it is, but for files that were deleted without a word to git: where another branch without them was checked out
+    /// in between (`left`), nothing remembers that, and they are there again (`now`).
+    pub(crate) fn with_lost_deletions(&self, left: &Self, now: &Self) -> Self {
+        let mut world = self.clone();
+        for ((place, left), now) in world.places.iter_mut().zip(&left.places).zip(&now.places) {
+            let lost = |path: &String, status: &String| status == " D" && !left.status.contains_key(path);
+            let gone: Vec<_> = place.status.extract_if(.., |path, status| lost(path, status)).collect();
+            for (path, _) in gone {
+                place.files.extend(now.files.get(&path).map(|content| (path.clone(), content.clone())));
+            }
+        }
+        world
     }
 
     /// What differs, in words; nothing where the two are the same for everyone but the ledger.
