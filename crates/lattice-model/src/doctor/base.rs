@@ -61,11 +61,18 @@ fn issue(snapshot: &Snapshot, metadata: &BranchMetadataV1) -> Option<Issue> {
     Some(with_choices(issue, snapshot, metadata, &position))
 }
 
+/// Where a branch leaves its parent: the newest of its commits that the parent has, too.
+fn leaving(snapshot: &Snapshot, metadata: &BranchMetadataV1, position: &Position) -> Option<Oid> {
+    let parent = snapshot.tip(metadata.parent.name()).filter(|_| position.merges.is_empty());
+    let shared = |commit: &&Oid| parent.is_some_and(|parent| snapshot.history.contains(**commit, parent));
+    position.commits.iter().find(shared).copied().or(position.fork)
+}
+
 fn with_choices(issue: Issue, snapshot: &Snapshot, metadata: &BranchMetadataV1, position: &Position) -> Issue {
     let branch = &metadata.name;
     let expected = Expected::At(snapshot.metadata[branch].oid);
     let mut issue = issue;
-    if let Some(fork) = position.fork {
+    if let Some(fork) = leaving(snapshot, metadata, position) {
         let document = reparented(metadata, metadata.parent.clone(), fork);
         let summary = format!("take {} as the base, where {branch} leaves {}", fork.short(), metadata.parent.name());
         issue = issue.fix(

@@ -252,3 +252,16 @@ fn a_configuration_that_is_replaced_stays_beside_the_new_one() {
         assert_eq!(std::fs::read(kept[0].path()).expect("it can be read"), content, "byte for byte");
     }
 }
+
+#[test]
+fn a_branch_that_was_reset_below_its_parent_gets_no_commits_of_others_as_its_own() {
+    let repo = TestRepo::draw("main <- a(2) <- b <- c*");
+    repo.git(&["reset", "--quiet", "--hard", "a"]);
+    let report = lattice(&repo).args(["--json", "doctor"]).fails(1).json();
+    let fix = report["issues"][0]["fixes"][0]["id"].as_str().expect("a fix");
+    assert!(fix.starts_with("correct-base-"), "{report:#}");
+    lattice(&repo).args(["doctor", "--fix", fix]).ok();
+    assert_eq!(repo.metadata("c")["base"]["oid"], serde_json::json!(repo.rev("a")), "the last commit they share");
+    lattice(&repo).arg("restack").ok();
+    assert_eq!(repo.rev("c"), repo.rev("b"), "nothing was left of its own");
+}
