@@ -16,7 +16,7 @@ use lattice_model::id::OpId;
 use lattice_model::settings::Settings;
 use lattice_model::snapshot::{LedgerReading, OpStateReading, Repository, Snapshot};
 use lattice_model::time::Timestamp;
-use lattice_repo::{Lock, LockHolder, ReadWorkingCopy, Repo, ScanRequest};
+use lattice_repo::{Lock, LockHolder, Look, ReadWorkingCopy, Repo, ScanRequest};
 
 pub use doctor::{Applied, ChosenFix};
 pub use error::EngineError;
@@ -92,9 +92,20 @@ impl Engine {
         Ok(Observed { snapshot, evidence })
     }
 
+    /// As `observe`, for a command that only shows: what an earlier one read need not be read again.
+    pub fn glance(&self, command: &str) -> Result<Observed, EngineError> {
+        let snapshot = self.scan_as(Look::Again, ReadWorkingCopy::No)?;
+        let evidence = self.note_divergence(&snapshot, command);
+        Ok(Observed { snapshot, evidence })
+    }
+
     fn scan(&self, working_copy: ReadWorkingCopy) -> Result<Snapshot, EngineError> {
+        self.scan_as(Look::Afresh, working_copy)
+    }
+
+    fn scan_as(&self, look: Look, working_copy: ReadWorkingCopy) -> Result<Snapshot, EngineError> {
         let defaults = self.environment.user_settings.clone();
-        let request = ScanRequest { working_copy, now: self.environment.now.clone(), defaults };
+        let request = ScanRequest { look, working_copy, now: self.environment.now.clone(), defaults };
         let snapshot = self.repo.scan(&request)?;
         self.trace_scan(&snapshot);
         Ok(snapshot)

@@ -10,6 +10,7 @@ mod ledger;
 mod lock;
 mod read;
 mod reader;
+mod recall;
 mod remote;
 mod scan;
 mod verify;
@@ -34,7 +35,7 @@ pub use lock::{Lock, LockError, LockHolder};
 pub use read::Kept;
 pub use reader::{Reader, file_beginning, publish_cache_file, read_own_file, write_own_file};
 pub use remote::{Credential, Remote, RemoteUrl};
-pub use scan::{ReadWorkingCopy, ScanError, ScanRequest};
+pub use scan::{Look, ReadWorkingCopy, ScanError, ScanRequest};
 
 /// An open repository.
 #[derive(Debug)]

@@ -6,7 +6,7 @@ use std::thread;
 
 use lattice_model::event::RefChange;
 use lattice_model::history::{Ancestry, History};
-use lattice_model::id::{Fingerprint, Oid};
+use lattice_model::id::{ContentDigest, Fingerprint, Oid};
 use lattice_model::name::{BranchName, RefName};
 use lattice_model::settings::Settings;
 use lattice_model::snapshot::{
@@ -22,11 +22,15 @@ use crate::fingerprint::Covered;
 use crate::format;
 use crate::git::GitError;
 use crate::git::commits::RawCommit;
+use crate::git::history::Walk;
 use crate::git::objects::Blob;
 use crate::git::refs::Listing;
 use crate::git::worktree::{self, HeadName};
 use crate::ledger::LEDGER;
 use crate::lock;
+use crate::recall::Recalled;
+
+const NO_COMMIT: &str = "it is no commit";
 
 /// Larger records of the ledger are not read.
 const RECORD_LIMIT: u64 = 256 * 1024 * 1024;
@@ -34,10 +38,19 @@ const RECORD_LIMIT: u64 = 256 * 1024 * 1024;
 /// Which facts a command needs beyond those that every scan gives.
 #[derive(Debug, Clone)]
 pub struct ScanRequest {
+    pub look: Look,
     pub working_copy: ReadWorkingCopy,
     pub now: Timestamp,
     /// The user's own options, which the repository's override.
     pub defaults: Settings,
+}
+
+/// Whether every object is read again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Look {
+    Afresh,
+    /// For commands that only show: where refs and objects are as they were, what was read before is used.
+    Again,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,6 +75,13 @@ pub(crate) struct RefsRead {
     pub(crate) warnings: Vec<String>,
 }
 
+/// What a scan learns from objects.
+struct Facts {
+    metadata: BTreeMap<BranchName, MetadataReading>,
+    walked: Walked,
+    ledger: LedgerReading,
+}
+
 /// The commits of the stacks, and the branches whose commits cannot be walked.
 struct Walked {
     parents: BTreeMap<Oid, Vec<Oid>>,
@@ -76,29 +96,23 @@ impl Repo {
         let config = self.read_config(&mut settings);
         let listing = self.git.start_listing(&SCANNED)?;
         // Two more are needed where anything is tracked; they make themselves ready while the refs are listed.
-        let walk = self.git.start_walk()?;
-        self.with_objects(|_| Ok(()))?;
-        let read = self.sorted(listing.finish()?);
+        let walk = if request.look == Look::Afresh { Some(self.start_reading()?) } else { None };
+        let listing = listing.finish()?;
+        let text = if walk.is_none() { listing.text.clone() } else { Vec::new() };
+        let read = self.sorted(listing);
         let branches: BTreeMap<_, _> = read.refs.iter().filter_map(|(n, oid)| Some((n.as_branch()?, *oid))).collect();
         let trunk = settings.trunk.as_ref().and_then(|trunk| branches.get(trunk)).copied();
-        let tips: BTreeSet<Oid> =
-            read.refs.keys().filter_map(RefName::as_metadata_of).filter_map(|b| branches.get(&b).copied()).collect();
-        // The two processes answer independent questions; on two cores they overlap.
-        let ((metadata, covered, fingerprint), parents) = thread::scope(|scope| {
-            let walk = scope.spawn(move || walk.parents_of(tips, trunk));
-            let covered = Covered::new(&read.refs, settings.trunk.as_ref(), config.digest().cloned());
-            let fingerprint = covered.fingerprint();
-            let here = (self.read_metadata(&read), covered, fingerprint);
-            (here, walk.join().expect("bug: reading history does not panic"))
-        });
-        let metadata = metadata?;
-        let walked = match parents {
-            Ok(parents) => Walked { parents, unreadable: BTreeMap::new() },
-            Err(GitError::Failed { .. }) => self.walk_one_by_one(&branches, &metadata, trunk)?,
-            Err(error) => return Err(error.into()),
+        let covered = || Covered::new(&read.refs, settings.trunk.as_ref(), config.digest().cloned());
+        let key = if walk.is_none() { self.recall_key(&text, trunk) } else { None };
+        let recalled = key.as_ref().and_then(|key| self.recalled_facts(key, &read));
+        let (facts, covered) = match (recalled, walk) {
+            (Some(facts), _) => (facts, covered()),
+            (None, Some(walk)) => self.read_facts(walk, (&read, &branches, trunk), covered, None)?,
+            (None, None) => self.read_facts(self.start_reading()?, (&read, &branches, trunk), covered, key.as_ref())?,
         };
+        let Facts { metadata, walked, ledger } = facts;
+        let fingerprint = covered.fingerprint();
         let op_state = self.read_op_state();
-        let ledger = self.read_ledger_tip(read.ledger)?;
         let divergence = match op_state {
             OpStateReading::Absent => self.divergence(&ledger, &covered, &fingerprint)?,
             OpStateReading::Present(_) | OpStateReading::Damaged { .. } => None,
@@ -131,6 +145,65 @@ impl Repo {
         let answers = self.settle_bases(&snapshot)?;
         snapshot.history = snapshot.history.with_ancestry(answers);
         Ok(snapshot)
+    }
+
+    /// Starts the processes that read history and objects.
+    fn start_reading(&self) -> Result<Walk, GitError> {
+        let walk = self.git.start_walk()?;
+        self.with_objects(|_| Ok(()))?;
+        Ok(walk)
+    }
+
+    /// Reads what the refs lead to, and keeps it under the key. `meanwhile` is computed while git works.
+    fn read_facts<T: Send>(
+        &self,
+        walk: Walk,
+        (read, branches, trunk): (&RefsRead, &BTreeMap<BranchName, Oid>, Option<Oid>),
+        meanwhile: impl FnOnce() -> T + Send,
+        key: Option<&ContentDigest>,
+    ) -> Result<(Facts, T), GitError> {
+        let tips: BTreeSet<Oid> =
+            read.refs.keys().filter_map(RefName::as_metadata_of).filter_map(|b| branches.get(&b).copied()).collect();
+        let mut recalled = key.map(|_| Recalled::default());
+        // The two processes answer independent questions; on two cores they overlap.
+        let (metadata, parents, meanwhile) = thread::scope(|scope| {
+            let walk = scope.spawn(move || walk.parents_of(tips, trunk));
+            let meanwhile = scope.spawn(meanwhile);
+            let metadata = self.read_metadata(read, recalled.as_mut());
+            let (parents, meanwhile) = (walk.join(), meanwhile.join());
+            (metadata, parents.expect("bug: reading history does not panic"), meanwhile.expect("bug: no panic there"))
+        });
+        let metadata = metadata?;
+        let walked = match parents {
+            Ok(parents) => Walked { parents, unreadable: BTreeMap::new() },
+            Err(GitError::Failed { .. }) => self.walk_one_by_one(branches, &metadata, trunk)?,
+            Err(error) => return Err(error),
+        };
+        let record = read.ledger.map(|commit| self.record_text(commit)).transpose()?;
+        let ledger = ledger_reading(read.ledger, record.as_ref());
+        let sound = metadata.values().all(|reading| reading.content.is_ok())
+            && walked.unreadable.is_empty()
+            && !matches!(ledger, LedgerReading::Damaged { .. });
+        if let (Some(key), Some(mut recalled), true) = (key, recalled, sound) {
+            recalled.parents.clone_from(&walked.parents);
+            recalled.ledger = record.and_then(Result::ok);
+            self.remember(key, &recalled);
+        }
+        Ok((Facts { metadata, walked, ledger }, meanwhile))
+    }
+
+    /// The same from what an earlier look kept.
+    fn recalled_facts(&self, key: &ContentDigest, read: &RefsRead) -> Option<Facts> {
+        let recalled = self.recall(key)?;
+        let mut metadata = BTreeMap::new();
+        for (branch, oid) in read.metadata() {
+            let content = format::metadata::parse(recalled.metadata.get(&oid)?, &branch, oid.hex_len());
+            metadata.insert(branch, MetadataReading { oid, content });
+        }
+        let record = recalled.ledger.map(Ok);
+        let ledger = ledger_reading(read.ledger, record.as_ref());
+        let walked = Walked { parents: recalled.parents, unreadable: BTreeMap::new() };
+        Some(Facts { metadata, walked, ledger })
     }
 
     /// Walks each branch by itself, after a walk of all of them failed: one that is damaged must neither hide the
@@ -187,8 +260,12 @@ impl Repo {
         read
     }
 
-    fn read_metadata(&self, read: &RefsRead) -> Result<BTreeMap<BranchName, MetadataReading>, GitError> {
-        let found: Vec<_> = read.refs.iter().filter_map(|(name, oid)| Some((name.as_metadata_of()?, *oid))).collect();
+    fn read_metadata(
+        &self,
+        read: &RefsRead,
+        mut recalled: Option<&mut Recalled>,
+    ) -> Result<BTreeMap<BranchName, MetadataReading>, GitError> {
+        let found: Vec<_> = read.metadata().collect();
         if found.is_empty() {
             return Ok(BTreeMap::new());
         }
@@ -197,6 +274,9 @@ impl Repo {
         self.with_objects(|objects| {
             objects.each_blob(&names, format::metadata::SIZE_LIMIT, |at, blob| {
                 let (branch, oid) = &found[at];
+                if let (Some(recalled), Blob::Content(bytes)) = (&mut recalled, &blob) {
+                    recalled.metadata.insert(*oid, bytes.to_vec());
+                }
                 let content = match blob {
                     Blob::Missing => Err(MetadataProblem::Missing(*oid)),
                     Blob::Content(bytes) => format::metadata::parse(bytes, branch, oid.hex_len()),
@@ -268,33 +348,25 @@ impl Repo {
     }
 
     pub(crate) fn read_ledger_tip(&self, tip: Option<Oid>) -> Result<LedgerReading, GitError> {
-        let Some(commit) = tip else { return Ok(LedgerReading::Absent) };
-        let damaged = |reason: &str, below| Ok(LedgerReading::Damaged { commit, below, reason: reason.to_owned() });
-        let raw = match self.read_record(commit)? {
-            Ok(raw) => raw,
-            Err(reason) => return damaged(reason, None),
-        };
-        if raw.parents.len() > 1 {
-            return damaged("it is a merge", Some(commit));
-        }
-        match format::event::parse(&raw.message) {
-            Ok(event) => Ok(LedgerReading::Tip { commit, tree: raw.tree, event: Box::new(event) }),
-            Err(error) => damaged(&error.to_string(), Some(commit)),
-        }
+        let record = tip.map(|commit| self.record_text(commit)).transpose()?;
+        Ok(ledger_reading(tip, record.as_ref()))
     }
 
     /// The commit of a record; the inner `Err` says why there is none.
     pub(crate) fn read_record(&self, commit: Oid) -> Result<Result<RawCommit, &'static str>, GitError> {
+        let text = self.record_text(commit)?;
+        Ok(text.and_then(|text| RawCommit::parse(&text).ok_or(NO_COMMIT)))
+    }
+
+    /// As above, as git has it.
+    fn record_text(&self, commit: Oid) -> Result<Result<Vec<u8>, &'static str>, GitError> {
         let info = self.with_objects(|objects| objects.info(&[commit.to_string()]))?.pop().flatten();
         // A blob may have the text of a commit, and be of any size.
         if info.is_some_and(|info| info.kind != "commit" || info.size > RECORD_LIMIT) {
             return Ok(Err("it is no commit of a sensible size"));
         }
         let bytes = self.with_objects(|objects| objects.contents(&[commit.to_string()]))?.pop().flatten();
-        Ok(match bytes {
-            None => Err("the object is missing"),
-            Some(bytes) => RawCommit::parse(&bytes).ok_or("it is no commit"),
-        })
+        Ok(bytes.ok_or("the object is missing"))
     }
 
     fn divergence(
@@ -379,6 +451,31 @@ impl Repo {
             answers.insert((base, tip), answer);
         }
         Ok(answers)
+    }
+}
+
+impl RefsRead {
+    /// The branches that have metadata, and where it is.
+    fn metadata(&self) -> impl Iterator<Item = (BranchName, Oid)> {
+        self.refs.iter().filter_map(|(name, oid)| Some((name.as_metadata_of()?, *oid)))
+    }
+}
+
+/// What the newest record of the ledger says.
+fn ledger_reading(tip: Option<Oid>, record: Option<&Result<Vec<u8>, &'static str>>) -> LedgerReading {
+    let (Some(commit), Some(record)) = (tip, record) else { return LedgerReading::Absent };
+    let damaged = |reason: &str, below| LedgerReading::Damaged { commit, below, reason: reason.to_owned() };
+    let raw = match record.as_ref().map(|bytes| RawCommit::parse(bytes)) {
+        Ok(Some(raw)) => raw,
+        Ok(None) => return damaged(NO_COMMIT, None),
+        Err(reason) => return damaged(reason, None),
+    };
+    if raw.parents.len() > 1 {
+        return damaged("it is a merge", Some(commit));
+    }
+    match format::event::parse(&raw.message) {
+        Ok(event) => LedgerReading::Tip { commit, tree: raw.tree, event: Box::new(event) },
+        Err(error) => damaged(&error.to_string(), Some(commit)),
     }
 }
 

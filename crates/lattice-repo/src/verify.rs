@@ -11,13 +11,13 @@ use lattice_model::snapshot::Snapshot;
 use lattice_model::time::Timestamp;
 
 use crate::format::journal::{Journal, Prepared};
-use crate::scan::{ReadWorkingCopy, ScanRequest};
+use crate::scan::{Look, ReadWorkingCopy, ScanRequest};
 
 pub(crate) fn scan_request(settings: &Settings, now: &Timestamp) -> ScanRequest {
     let mut defaults = settings.clone();
     // The configuration may have been removed; what it said must not survive it.
     defaults.trunk = None;
-    ScanRequest { working_copy: ReadWorkingCopy::No, now: now.clone(), defaults }
+    ScanRequest { look: Look::Afresh, working_copy: ReadWorkingCopy::No, now: now.clone(), defaults }
 }
 
 /// Everything in `snapshot` that contradicts what the plan promised.

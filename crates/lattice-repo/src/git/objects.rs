@@ -1,13 +1,16 @@
 //! Reads objects through one process that answers many requests.
 
+use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 use std::process::{ChildStdin, ChildStdout};
 use std::thread;
 
 use lattice_model::id::Oid;
 
 use super::error::GitError;
-use super::process::{Conversation, Git};
+use super::process::{Conversation, Git, OBJECT_DIRECTORY};
 
 const COMMAND: &str = "cat-file";
 
@@ -45,6 +48,33 @@ impl Git {
         let stdin = conversation.child.stdin.take();
         let stdout = conversation.child.stdout.take().expect("bug: stdout is piped");
         Ok(ObjectReader { conversation: Some(conversation), stdin, stdout: BufReader::with_capacity(1 << 16, stdout) })
+    }
+}
+
+impl Git {
+    /// Changes whenever an object comes or goes, or history begins elsewhere; `None` if objects lie in other repositories
+    /// too, which this cannot tell of.
+    pub(crate) fn store_stamp(&self, common_dir: &Path) -> Option<Vec<u8>> {
+        let objects = self.objects_dir(common_dir);
+        if self.variable(OBJECT_DIRECTORY).is_some() || objects.join("info/alternates").exists() {
+            return None;
+        }
+        let mut folders = Vec::new();
+        for entry in fs::read_dir(&objects).ok()? {
+            let entry = entry.ok()?;
+            let name = entry.file_name();
+            if name.len() == 2 || name == "pack" {
+                let found = entry.metadata().ok()?;
+                folders.push(format!("{} {}.{}\n", name.display(), found.mtime(), found.mtime_nsec()));
+            }
+        }
+        folders.sort_unstable();
+        let mut stamp = folders.concat().into_bytes();
+        for name in ["shallow", "info/grafts"] {
+            stamp.push(0);
+            stamp.extend(fs::read(common_dir.join(name)).unwrap_or_default());
+        }
+        Some(stamp)
     }
 }
 

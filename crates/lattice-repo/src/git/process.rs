@@ -24,7 +24,7 @@ pub struct GitProgram {
 }
 
 /// Where git writes objects, if not to the repository.
-const OBJECT_DIRECTORY: &str = "GIT_OBJECT_DIRECTORY";
+pub(super) const OBJECT_DIRECTORY: &str = "GIT_OBJECT_DIRECTORY";
 
 /// Git, bound to one repository.
 #[derive(Debug, Clone)]

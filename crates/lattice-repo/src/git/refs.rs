@@ -21,6 +21,8 @@ pub(crate) struct ListedRef {
 pub(crate) struct Listing {
     pub(crate) refs: Vec<ListedRef>,
     pub(crate) warnings: Vec<String>,
+    /// What git said.
+    pub(crate) text: Vec<u8>,
 }
 
 /// Objects are not looked at, so that a ref to a missing one is still listed.
@@ -49,7 +51,7 @@ impl StartedListing {
         let finished = self.0.finish(None)?;
         let warnings = finished.stderr.lines().map(str::to_owned).collect();
         let stdout = finished.check(LISTING)?;
-        Ok(Listing { refs: parse(&stdout)?, warnings })
+        Ok(Listing { refs: parse(&stdout)?, warnings, text: stdout })
     }
 }
 

@@ -1,7 +1,7 @@
 //! `info`: one branch in detail.
 
 use clap::Args;
-use lattice_engine::{DiffShape, WorkingCopyNeed};
+use lattice_engine::DiffShape;
 use lattice_model::name::BranchName;
 
 use crate::app::App;
@@ -26,7 +26,7 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(app: &App, arguments: &Arguments) -> Result<Reply, Failure> {
     let engine = app.engine()?;
-    let observed = engine.observe("info", WorkingCopyNeed::No)?;
+    let observed = engine.glance("info")?;
     let snapshot = &observed.snapshot;
     let branch = arguments.branch.clone().or_else(|| snapshot.head.branch().cloned());
     if let Some(named) = &arguments.branch

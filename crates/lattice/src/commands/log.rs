@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use clap::Args;
-use lattice_engine::{CommitLine, Engine, Evidence, WorkingCopyNeed};
+use lattice_engine::{CommitLine, Engine, Evidence};
 use lattice_model::graph::StackGraph;
 use lattice_model::id::Oid;
 use lattice_model::name::BranchName;
@@ -77,7 +77,7 @@ pub(crate) fn overview(app: &App) -> Result<Reply, Failure> {
 
 fn log(app: &App, detail: Detail, extent: Extent, untracked: bool) -> Result<Reply, Failure> {
     let engine = app.engine()?;
-    let observed = engine.observe("log", WorkingCopyNeed::No)?;
+    let observed = engine.glance("log")?;
     let snapshot = observed.snapshot;
     let graph = snapshot.graph();
     let placed = graph.topological();

@@ -37,7 +37,7 @@ pub(crate) fn run(app: &App, arguments: &Arguments) -> Result<Reply, Failure> {
     match &arguments.action {
         Some(Action::Set { branch, preview }) => set(app, branch, *preview),
         None => {
-            let snapshot = app.engine()?.observe("trunk", WorkingCopyNeed::No)?.snapshot;
+            let snapshot = app.engine()?.glance("trunk")?.snapshot;
             let trunk = snapshot.settings.trunk.as_ref().map(ToString::to_string);
             let text = trunk.as_ref().map(|trunk| format!("{trunk}\n")).unwrap_or_default();
             let known = trunk.is_some();

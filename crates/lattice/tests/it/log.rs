@@ -94,8 +94,9 @@ fn the_document_says_for_each_branch_what_its_metadata_says() {
 fn looking_writes_nothing_at_all() {
     let repo = sample();
     lattice(&repo).args(["freeze", "fix"]).ok();
-    // A change by plain git is noted once; after that there is nothing new to note.
+    // A change by plain git is noted once, and what was read is kept once; after that there is nothing new to write.
     repo.git(&["branch", "--force", "docs", "ui"]);
+    lattice(&repo).arg("log").ok();
     lattice(&repo).arg("log").ok();
     let everything = || {
         let listing = walk(&repo.common_dir());
@@ -154,4 +155,60 @@ fn branches_that_lead_nowhere_are_shown_and_counted() {
     assert!(out.stderr.contains("c is left out"), "{}", out.snapshot());
     let log = lattice(&repo).arg("log").json();
     assert!(log["unreadable"]["c"].is_string(), "{log:#}");
+}
+
+/// How many git processes a command needs, and what it says.
+fn counted(repo: &TestRepo, args: &[&str]) -> (usize, String) {
+    let wrapper = GitWrapper::new(repo);
+    let output = lattice(repo).args(args).wrapper(&wrapper).ok();
+    (wrapper.count(), output.stdout + &output.stderr)
+}
+
+#[test]
+fn a_second_look_reads_nothing_but_refs_and_shows_the_same() {
+    let repo = TestRepo::draw("main <- a(2) <- b* <- c; main <- d");
+    lattice(&repo).args(["freeze", "a"]).ok();
+    for args in [&["log"][..], &["log", "--json"], &["info", "b"]] {
+        std::fs::remove_dir_all(repo.lattice_dir().join("cache")).ok();
+        let (first, shown) = counted(&repo, args);
+        let (second, again) = counted(&repo, args);
+        assert_eq!((again, first - second), (shown, 2), "{args:?}");
+    }
+    assert_eq!(counted(&repo, &["log"]).0, 1);
+}
+
+#[test]
+fn whatever_changed_since_the_last_look_is_seen() {
+    let repo = TestRepo::draw("main <- a <- b*");
+    let look = || {
+        let output = lattice(&repo).arg("log").ok();
+        output.stdout + &output.stderr
+    };
+    let calm = look();
+    assert_eq!(look(), calm);
+    repo.commit_file("more.txt", "more\n", "one more");
+    let more = look();
+    assert_ne!(more, calm, "a commit by plain git");
+    repo.git(&["update-ref", "-d", "refs/branch-metadata/b"]);
+    assert!(!look().contains(" b "), "metadata that is gone");
+    lattice(&repo).args(["track", "b", "--parent", "a"]).ok();
+    assert_eq!(look(), more);
+    let blob = repo.rev("refs/branch-metadata/b");
+    let file = repo.common_dir().join("objects").join(&blob[..2]).join(&blob[2..]);
+    std::fs::remove_file(&file).expect("metadata is a loose object here");
+    assert!(look().contains("b is left out"), "an object that vanished: {}", look());
+}
+
+#[test]
+fn what_was_kept_of_a_look_and_is_damaged_or_foreign_is_not_used() {
+    let repo = TestRepo::draw("main <- a <- b*");
+    let kept = repo.lattice_dir().join("cache/scan-1");
+    let shown = lattice(&repo).arg("log").ok().stdout;
+    let whole = std::fs::read(&kept).expect("the look is kept");
+    for content in [&b""[..], &whole[..whole.len() / 2], &[0; 4096], b"\xff\xff\n", &whole] {
+        std::fs::write(&kept, content).expect("a file of the cache");
+        assert_eq!(lattice(&repo).arg("log").ok().stdout, shown);
+    }
+    repo.git(&["branch", "-m", "b", "renamed"]);
+    assert!(!lattice(&repo).arg("log").ok().stdout.contains(" b "), "the refs are others");
 }
