@@ -3,6 +3,7 @@
 mod defect;
 mod durable;
 mod execute;
+mod facts;
 mod fingerprint;
 mod format;
 mod git;

@@ -217,6 +217,7 @@ impl SpritePlace {
             environment: self.environment(),
             host_id: self.owner,
             limits: Limits::default(),
+            entrances: Vec::new(),
             doors: Vec::new(),
             names: Vec::new(),
             probe: Probe {

@@ -23,6 +23,16 @@ struct Version {
     swap: (&'static str, Swap),
     /// The file that counts who was killed because memory ran out.
     kills: &'static str,
+    joins: Joins,
+}
+
+/// How a process gets into a group. Moving another one waits for all processors, which costs as much as a sandbox does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Joins {
+    /// It is moved from outside.
+    Moved,
+    /// It goes by itself, as only a single thread of the first version can.
+    ByItself,
 }
 
 /// What the limit of swap counts.
@@ -37,18 +47,28 @@ const FIRST: Version = Version {
     memory: "memory.limit_in_bytes",
     swap: ("memory.memsw.limit_in_bytes", Swap::WithMemory),
     kills: "memory.oom_control",
+    joins: Joins::ByItself,
 };
 
-const SECOND: Version =
-    Version { name: "cgroup v2", memory: "memory.max", swap: ("memory.swap.max", Swap::Alone), kills: "memory.events" };
+const SECOND: Version = Version {
+    name: "cgroup v2",
+    memory: "memory.max",
+    swap: ("memory.swap.max", Swap::Alone),
+    kills: "memory.events",
+    joins: Joins::Moved,
+};
 
 const CONTROLLERS: [&str; 2] = ["memory", "pids"];
+
+/// The file that lists the processes of a group.
+const MEMBERS: &str = "cgroup.procs";
 
 /// What groups of sandboxes are called, with the number of their launcher.
 const PREFIX: &str = "lattice-";
 
 impl Group {
-    /// Puts a process and all that it will start into a new group; `None` where there can be none.
+    /// A new group for a process and all that it will start; `None` where there can be none. The process is in it once it
+    /// has gone through the entrances.
     pub(super) fn around(process: u32, memory_bytes: u64, processes: u64) -> Option<Self> {
         let mounts = fs::read_to_string("/proc/self/mountinfo").ok()?;
         let groups = fs::read_to_string("/proc/self/cgroup").ok()?;
@@ -74,7 +94,24 @@ impl Group {
         // A kernel without swap has no such file.
         let _ = set(self.memory(), swap, swap_bytes);
         set(self.processes(), "pids.max", processes)?;
-        self.folders.iter().try_for_each(|folder| set(folder, "cgroup.procs", u64::from(process)))
+        match self.version.joins {
+            Joins::Moved => self.folders.iter().try_for_each(|folder| set(folder, MEMBERS, u64::from(process))),
+            Joins::ByItself => Ok(()),
+        }
+    }
+
+    /// Files through which the process still has to go.
+    pub(super) fn entrances(&self) -> Vec<PathBuf> {
+        match self.version.joins {
+            Joins::Moved => Vec::new(),
+            Joins::ByItself => self.folders.iter().map(|folder| folder.join("tasks")).collect(),
+        }
+    }
+
+    /// Whether the process is in it.
+    pub(super) fn holds(&self, process: u32) -> bool {
+        let members = |folder: &PathBuf| fs::read_to_string(folder.join(MEMBERS)).unwrap_or_default();
+        self.folders.iter().all(|folder| members(folder).lines().any(|member| member == process.to_string()))
     }
 
     fn memory(&self) -> &Path {
@@ -94,6 +131,13 @@ impl Group {
         let counts = fs::read_to_string(self.memory().join(self.version.kills)).unwrap_or_default();
         let killed = counts.lines().find_map(|line| line.strip_prefix("oom_kill ")?.trim().parse::<u64>().ok());
         killed.is_some_and(|killed| killed > 0)
+    }
+}
+
+/// Goes through the entrances of a group. Who is not let in is noticed from outside.
+pub(super) fn enter(entrances: &[PathBuf]) {
+    for entrance in entrances {
+        let _ = write(&entrance.display().to_string(), "0");
     }
 }
 

@@ -65,6 +65,7 @@ impl Sandbox {
         };
         let wanted = spec.limits.memory_bytes.filter(|_| !spec.omit.contains(&Layer::Group));
         let group = wanted.and_then(|memory| Group::around(child.id(), memory, spec.limits.processes));
+        spec.entrances = group.as_ref().map(Group::entrances).unwrap_or_default();
         let mut sandbox = Self { child, control: launched.control, isolation: spec.isolation, group };
         sandbox.send(&spec)?;
         let (doors, began) = match spec.doors.is_empty() {
@@ -73,7 +74,11 @@ impl Sandbox {
         };
         let mut reports = Reports(BufReader::new(io::Cursor::new(began).chain(sandbox.control.try_clone()?)));
         match reports.next() {
-            Some(Report::Started) => Ok(Started { sandbox, reports, stdout, stderr, doors }),
+            Some(Report::Started) => {
+                let process = sandbox.process();
+                sandbox.group = sandbox.group.take().filter(|group| group.holds(process));
+                Ok(Started { sandbox, reports, stdout, stderr, doors })
+            }
             Some(Report::Refused { stage, detail, errno }) => {
                 sandbox.child.wait()?;
                 Err(SandboxError::Refused { stage, detail, errno })

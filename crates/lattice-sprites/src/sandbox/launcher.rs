@@ -9,7 +9,7 @@ use rustix::fs::{Mode, OFlags};
 
 use super::spec::{Isolation, Layer, Report, Spec, Stage};
 use super::sys::{self, Change, Fork, Patience};
-use super::{INSIDE_ID, bare, door, init, root};
+use super::{INSIDE_ID, bare, door, group, init, root};
 
 /// Why there is no sandbox.
 #[derive(Debug)]
@@ -56,9 +56,12 @@ pub fn main() -> i32 {
     };
     let mut order = String::new();
     let spec = control.reader.read_line(&mut order).and_then(|_| Ok(serde_json::from_str::<Spec>(&order)?));
-    let made = spec.at(Stage::Order, "the order cannot be read").and_then(|spec| match spec.isolation {
-        Isolation::Strict => make(spec, &mut control),
-        Isolation::None => bare::make(&spec, &mut control),
+    let made = spec.at(Stage::Order, "the order cannot be read").and_then(|spec| {
+        group::enter(&spec.entrances);
+        match spec.isolation {
+            Isolation::Strict => make(spec, &mut control),
+            Isolation::None => bare::make(&spec, &mut control),
+        }
     });
     match made {
         Ok(code) => code,

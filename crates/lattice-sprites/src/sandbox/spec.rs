@@ -25,6 +25,8 @@ pub struct Spec {
     /// Whose the sandbox is on the host; `None` for the user who starts it.
     pub host_id: Option<u32>,
     pub limits: Limits,
+    /// The entrances of its control group.
+    pub entrances: Vec<PathBuf>,
     /// Where it listens on its own network; the listeners go to the supervisor.
     pub doors: Vec<Door>,
     /// Names with the addresses that they have inside.

@@ -173,7 +173,8 @@ impl World {
     pub(crate) fn with_lost_deletions(&self, left: &Self, now: &Self) -> Self {
         let mut world = self.clone();
         for ((place, left), now) in world.places.iter_mut().zip(&left.places).zip(&now.places) {
-            let lost = |path: &String, status: &String| status == " D" && !left.status.contains_key(path);
+            let is_known = |path: &String| left.status.contains_key(path) || now.status.contains_key(path);
+            let lost = |path: &String, status: &String| status == " D" && !is_known(path);
             let gone: Vec<_> = place.status.extract_if(.., |path, status| lost(path, status)).collect();
             for (path, _) in gone {
                 place.files.extend(now.files.get(&path).map(|content| (path.clone(), content.clone())));
