@@ -15,7 +15,11 @@ impl Storm {
         let free: Vec<&str> = free.iter().map(String::as_str).collect();
         let all: Vec<String> = self.world.branches().into_iter().map(str::to_owned).collect();
         let all: Vec<&str> = all.iter().map(String::as_str).collect();
-        let git = |args: &[&str]| drop(self.repo.try_git(&[&["-C", &dir], args].concat()));
+        self.show("outside", &dir, &[action.to_string()]);
+        let git = |args: &[&str]| {
+            self.show("git", &dir, args);
+            drop(self.repo.try_git(&[&["-C", &dir], args].concat()));
+        };
         match action.kind {
             Kind::Edit => self.edit(place, action),
             Kind::Stage => git(&["add", "-A"]),

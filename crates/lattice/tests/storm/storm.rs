@@ -1,6 +1,6 @@
 //! One repository in a storm: performs actions and compares what they leave with what the oracle says.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use lattice_testkit::{GitWrapper, Output, TestRepo};
@@ -42,7 +42,7 @@ pub(crate) struct Storm {
     done: Vec<Done>,
     undone: Vec<Done>,
     /// How many commands ended with which code.
-    pub(crate) codes: std::collections::BTreeMap<String, usize>,
+    pub(crate) codes: BTreeMap<String, usize>,
     pub(crate) defect: Option<&'static str>,
 }
 
@@ -112,7 +112,18 @@ impl Storm {
         if let Some(defect) = self.defect {
             program = program.env("LATTICE_DEFECT", defect);
         }
-        program.run()
+        self.show("lattice", &self.world.places[place].dir.display().to_string(), args);
+        let output = program.run();
+        self.show("->", "", &[format!("{:?} {}{}", output.code, output.stdout, output.stderr)]);
+        output
+    }
+
+    /// Prints what is done, for whoever looks into one list (`LATTICE_FUZZ_SHOW=1`).
+    pub(crate) fn show<S: AsRef<str>>(&self, what: &str, place: &str, words: &[S]) {
+        if std::env::var_os("LATTICE_FUZZ_SHOW").is_some() {
+            let words: Vec<_> = words.iter().map(AsRef::as_ref).collect();
+            println!("  {:3} {place} {what} {}", self.step, words.join(" "));
+        }
     }
 
     /// Runs a command that changes something and checks how it ended.
@@ -219,7 +230,7 @@ impl Storm {
             Files::SameAndClean if was.files != is.files || !is.status.is_empty() => {
                 problems.extend(was.differences(is))
             }
-            Files::Follow if dirt(was) != dirt(is) => problems.extend(was.differences(is)),
+            Files::Follow if !carried(was, is) => problems.extend(was.differences(is)),
             Files::Same | Files::SameAndClean | Files::Follow => {}
         }
         for (dirty, _) in dirt(was).into_iter().filter(|_| expected.files == Files::Follow) {
@@ -395,8 +406,16 @@ impl Storm {
     }
 }
 
+/// Whether what was uncommitted is as before. A change that the other branch has, too, is none there.
+fn carried(was: &Place, is: &Place) -> bool {
+    let (was_dirty, is_dirty) = (dirt(was), dirt(is));
+    let same = |path: &String| was.files.get(path) == is.files.get(path);
+    is_dirty.iter().all(|(path, status)| was_dirty.get(*path) == Some(status))
+        && was_dirty.keys().all(|path| is_dirty.contains_key(*path) || same(path))
+}
+
 /// Uncommitted changes that leave something in the working tree: a file that the user removed may be gone below, too.
-fn dirt(place: &Place) -> Vec<(&String, &String)> {
+fn dirt(place: &Place) -> BTreeMap<&String, &String> {
     place.status.iter().filter(|(path, _)| place.files.contains_key(*path)).collect()
 }
 
