@@ -152,6 +152,14 @@ impl Fixture {
         command
     }
 
+    /// Removes what an earlier look kept.
+    pub(super) fn forget(&self) -> Result<(), Failure> {
+        match std::fs::remove_dir_all(self.path.join(".git/lattice/cache")) {
+            Err(cause) if cause.kind() != std::io::ErrorKind::NotFound => Err(self.failed(cause)),
+            _ => Ok(()),
+        }
+    }
+
     fn failed(&self, cause: std::io::Error) -> Failure {
         Failure::File { path: self.path.clone(), cause }
     }
