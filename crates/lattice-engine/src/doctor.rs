@@ -98,7 +98,7 @@ impl Engine {
         };
         self.trace("execute", request.op.as_str());
         let executed: Executed = self.repo.execute(&lock, &snapshot, request)?;
-        let outcome = self.told(executed, plan);
+        let outcome = self.told(executed);
         if !matches!(outcome, Outcome::Paused(_)) {
             self.check_resolved(&fixes)?;
         }

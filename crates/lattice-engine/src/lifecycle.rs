@@ -122,7 +122,7 @@ impl Engine {
                     snapshot.held.extend(held);
                 }
                 executed => {
-                    let outcome = self.told(executed?, plan.clone());
+                    let outcome = self.told(executed?);
                     if matches!(outcome, Outcome::Done { .. }) {
                         perform(lock, &plan)?;
                     }
@@ -173,12 +173,12 @@ impl Engine {
         })
     }
 
-    pub(crate) fn told(&self, executed: Executed, plan: Plan) -> Outcome {
+    pub(crate) fn told(&self, executed: Executed) -> Outcome {
         match executed {
-            Executed::Done { op, refs, dropped } => {
+            Executed::Done { op, plan, refs, dropped } => {
                 self.trace("verify", "holds");
                 self.trace("record", "Committed");
-                Outcome::Done { op, plan, refs, dropped }
+                Outcome::Done { op, plan: *plan, refs, dropped }
             }
             Executed::Paused(paused) => {
                 self.trace("execute", "awaiting_user");

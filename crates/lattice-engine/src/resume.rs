@@ -1,6 +1,6 @@
 //! `continue` and `abort` for an operation in progress.
 
-use lattice_model::plan::{Hooks, Plan, StageMode};
+use lattice_model::plan::StageMode;
 use lattice_repo::Aborted;
 
 use crate::lifecycle::Outcome;
@@ -13,7 +13,7 @@ impl Engine {
         let lock = self.lock("continue", &settings)?;
         self.trace("resume", "from the journal");
         let executed = self.repo.resume(&lock, stage, &settings, &self.environment.now)?;
-        Ok(self.told(executed, Plan::new("continue", Hooks::Run)))
+        Ok(self.told(executed))
     }
 
     /// Goes back to where the operation in progress began.

@@ -65,7 +65,7 @@ pub struct OperationRequest {
 /// How an execution ended, where it did not fail.
 #[derive(Debug, Clone)]
 pub enum Executed {
-    Done { op: OpId, refs: Vec<RefChange>, dropped: Vec<Dropped> },
+    Done { op: OpId, plan: Box<Plan>, refs: Vec<RefChange>, dropped: Vec<Dropped> },
     Paused(Paused),
 }
 
@@ -381,8 +381,8 @@ impl<'a> Executor<'a> {
         self.run_post_rewrite();
         let refs =
             prepared.edits.iter().map(|edit| RefChange { name: edit.name.clone(), old: edit.old, new: edit.new });
-        let dropped = self.journal.dropped.clone();
-        Ok(Executed::Done { op: self.journal.op_id.clone(), refs: refs.collect(), dropped })
+        let (plan, dropped) = (Box::new(self.journal.plan.clone()), self.journal.dropped.clone());
+        Ok(Executed::Done { op: self.journal.op_id.clone(), plan, refs: refs.collect(), dropped })
     }
 
     fn run_post_commit(&self) {

@@ -87,13 +87,12 @@ pub(crate) fn reply(name: &str, outcome: Outcome) -> Result<Reply, Failure> {
                 notes: Vec::new(),
             };
             let mut text: String = story(&plan, &refs).iter().map(|line| format!("{line}\n")).collect();
+            text.push_str(&kept_branches(&plan));
             text.extend(dropped.iter().map(|commit| format!("dropped {}\n", dropped_commit(commit))));
             Ok(Reply::named(name, document, text).story())
         }
         Outcome::Nothing { plan } => {
-            let kept: String =
-                plan.kept.iter().map(|kept| format!("kept {} ({})\n", kept.branch, kept.reason)).collect();
-            Ok(Reply::named(name, nothing(&plan), kept).story().note("nothing to do"))
+            Ok(Reply::named(name, nothing(&plan), kept_branches(&plan)).story().note("nothing to do"))
         }
         Outcome::Planned { plan, foresight } => Ok(planned(name, &plan, &foresight)),
         Outcome::Differs { plan } => {
@@ -146,6 +145,11 @@ fn nothing(plan: &Plan) -> ChangeDocument {
         conflicts: Vec::new(),
         notes: Vec::new(),
     }
+}
+
+/// A line for each branch that a plan leaves as it is.
+pub(crate) fn kept_branches(plan: &Plan) -> String {
+    plan.kept.iter().map(|kept| format!("kept {} ({})\n", kept.branch, kept.reason)).collect()
 }
 
 /// A commit that is dropped, and why.
@@ -287,6 +291,5 @@ fn story(plan: &Plan, refs: &[RefChange]) -> Vec<String> {
     if lines.is_empty() {
         lines = plan.preview();
     }
-    lines.extend(plan.kept.iter().map(|kept| format!("kept {} ({})", kept.branch, kept.reason)));
     lines
 }

@@ -7,11 +7,11 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::app::App;
-use crate::commands::change::{dropped_commit, paused_failure};
+use crate::commands::change::{dropped_commit, kept_branches, paused_failure};
 use crate::error::Failure;
 use crate::output::Document;
 use crate::output::Reply;
-use crate::output::documents::{DroppedDocument, RefDocument};
+use crate::output::documents::{DroppedDocument, KeptDocument, RefDocument};
 
 /// Go on with the operation in progress
 #[derive(Debug, Args)]
@@ -29,6 +29,7 @@ pub(crate) struct AbortArguments {}
 pub(crate) struct ContinueDocument {
     operation: String,
     refs: Vec<RefDocument>,
+    kept: Vec<KeptDocument>,
     /// Commits that were left out because what they stand on has their change already.
     dropped: Vec<DroppedDocument>,
 }
@@ -51,14 +52,16 @@ impl Document for AbortDocument {
 pub(crate) fn run_continue(app: &App, arguments: &ContinueArguments) -> Result<Reply, Failure> {
     let stage = arguments.all.then_some(StageMode::All);
     match app.engine()?.resume(stage)? {
-        Outcome::Done { op, refs, dropped, .. } => {
+        Outcome::Done { op, refs, dropped, plan } => {
             let branches: Vec<_> =
                 refs.iter().filter_map(|change| change.name.as_branch()).map(|b| b.to_string()).collect();
             let mut text = format!("done: {}\n", branches.join(", "));
+            text.push_str(&kept_branches(&plan));
             text.extend(dropped.iter().map(|commit| format!("dropped {}\n", dropped_commit(commit))));
             let dropped = dropped.iter().map(DroppedDocument::of).collect();
             let refs = refs.iter().map(RefDocument::of).collect();
-            Ok(Reply::new(ContinueDocument { operation: op.to_string(), refs, dropped }, text))
+            let kept = KeptDocument::all(&plan);
+            Ok(Reply::new(ContinueDocument { operation: op.to_string(), refs, kept, dropped }, text))
         }
         Outcome::Paused(paused) => Err(paused_failure(&paused)),
         Outcome::Nothing { .. } | Outcome::Planned { .. } | Outcome::Differs { .. } | Outcome::Gated(_) => {

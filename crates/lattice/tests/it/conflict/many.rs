@@ -111,3 +111,15 @@ fn without_that_option_every_conflict_is_the_users() {
     let output = lattice(&repo).arg("restack").fails(4);
     assert!(output.stderr.contains("resolve the files"), "{}", output.stderr);
 }
+
+#[test]
+fn what_is_kept_is_told_when_the_operation_comes_to_its_end() {
+    let repo = TestRepo::draw("main <- a* <- f!");
+    repo.git(&["checkout", "--quiet", "main"]);
+    repo.commit_file("a.txt", "the trunk's own\n", "take over a.txt");
+    repo.git(&["checkout", "--quiet", "a"]);
+    lattice(&repo).arg("restack").fails(4);
+    repo.write("a.txt", "both\n");
+    let output = lattice(&repo).args(["continue", "-a"]).ok();
+    assert_eq!(output.stdout, "done: a\nkept f (frozen)\n");
+}
