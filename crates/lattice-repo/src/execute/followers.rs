@@ -1,5 +1,6 @@
 //! Other worktrees: where a branch moves that one of them has checked out, its index and files move along.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use lattice_model::name::BranchName;
@@ -83,9 +84,14 @@ impl Executor<'_> {
 
     /// Clears locks of their indices away that a killed git left.
     pub(super) fn settle_followers(&self) -> Result<(), ExecuteError> {
-        for follower in self.journal.prepared.iter().flat_map(|prepared| &prepared.followers) {
-            let lock = index_path(&follower.git_dir).with_extension("lock");
-            if is_abandoned(&lock, &follower.work_dir) {
+        let touched: BTreeSet<_> =
+            self.journal.plan.touched_refs().iter().filter_map(|touched| touched.name.as_branch()).collect();
+        let here = self.repo.paths.work_dir.as_ref();
+        // Whether a worktree can follow is tried before it is known to be one that does.
+        for (_, work_dir) in self.journal.checked_out.iter().filter(|(branch, _)| touched.contains(*branch)) {
+            let git_dir = git_dir_at(&self.repo.paths.common_dir, work_dir).filter(|_| Some(work_dir) != here);
+            let Some(lock) = git_dir.map(|git_dir| index_path(&git_dir).with_extension("lock")) else { continue };
+            if is_abandoned(&lock, work_dir) {
                 crate::durable::remove(&lock).map_err(io_error("remove a lock file of the operation"))?;
             }
         }

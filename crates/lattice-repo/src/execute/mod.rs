@@ -312,6 +312,13 @@ impl<'a> Executor<'a> {
         self.repo.lattice_dir().join("ops").join(format!("{}.index", self.journal.op_id))
     }
 
+    /// Removes files of the operation beside its copy of the index, as far as they are there.
+    fn remove_own_files(&self, endings: &[&str]) {
+        for ending in endings {
+            let _ = std::fs::remove_file(self.own_index().with_extension(ending));
+        }
+    }
+
     fn reason(&self) -> String {
         format!("lattice {}: {}", self.journal.plan.command, self.journal.op_id)
     }
@@ -395,9 +402,8 @@ impl<'a> Executor<'a> {
 
     /// Removes marker, journal and the copy of the index, the marker last but for nothing.
     fn clean_up(&self) -> Result<(), ExecuteError> {
-        let _ = std::fs::remove_file(self.own_index());
-        // A git that was killed while it wrote our copy leaves its lock.
-        let _ = std::fs::remove_file(self.own_index().with_extension("index.lock"));
+        // A git that was killed while it wrote one of our copies leaves its lock.
+        self.remove_own_files(&["index", "index.lock", "part", "part.lock"]);
         durable::remove(&self.repo.op_state_path()).map_err(io_error("remove the marker"))?;
         durable::remove(&self.journal_path()).map_err(io_error("remove the journal"))
     }

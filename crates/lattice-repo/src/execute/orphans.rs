@@ -7,7 +7,7 @@ use lattice_model::event::HeadValue;
 use lattice_model::plan::Step;
 
 use crate::durable;
-use crate::git::remains::{draft_beside, is_abandoned, is_left_behind, locks_of, writer_of};
+use crate::git::remains::{draft_beside, head_lock, is_abandoned, is_left_behind, locks_of, writer_of};
 use crate::git::worktree::index_path;
 
 use super::error::io_error;
@@ -52,7 +52,7 @@ impl Executor<'_> {
 
     /// Git's own rebase moves HEAD to commits that only it knows.
     fn settle_head(&self) -> Result<(), ExecuteError> {
-        let lock = self.repo.paths.git_dir.join("HEAD.lock");
+        let lock = head_lock(&self.repo.paths.git_dir);
         let work_dir = self.repo.paths.work_dir.as_deref().filter(|_| self.journal.pause.is_some());
         if work_dir.is_some_and(|work_dir| is_abandoned(&lock, work_dir)) {
             durable::remove(&lock).map_err(io_error("remove a lock file of the operation"))?;
@@ -62,8 +62,7 @@ impl Executor<'_> {
 
     /// Clears the locks of indices away that this operation was about to write.
     fn settle_index(&self) -> Result<(), ExecuteError> {
-        let own = self.own_index().with_extension("index.lock");
-        durable::remove(&own).map_err(io_error("remove a lock file of the operation"))?;
+        self.remove_own_files(&["index.lock", "part", "part.lock"]);
         let lock = index_path(&self.repo.paths.git_dir).with_extension("lock");
         let Some(work_dir) = self.repo.paths.work_dir.as_deref().filter(|_| self.journal.worktree.is_some()) else {
             return Ok(());

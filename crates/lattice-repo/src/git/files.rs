@@ -37,7 +37,11 @@ impl Git {
             let call = self.call("read-tree").args(["-n", "-m", "-u"]).args(objects(&[from, to]));
             call.index(index).run().map(drop)
         };
-        attempt().or_else(|_| self.refresh_index(index).and_then(|()| attempt()))
+        match attempt() {
+            Err(GitError::Failed { .. }) => self.refresh_index(index).and_then(|()| attempt()),
+            // Who was killed has left its lock; a second attempt would only stumble over that.
+            tried => tried,
+        }
     }
 
     /// Brings index and files from one tree to another. Changes of the user that are not in the
@@ -89,8 +93,8 @@ impl Git {
 
     fn is_untouched(&self, top: &Path, change: &Change, hex_len: usize) -> Result<bool, GitError> {
         Ok(match self.found(top, &change.path, hex_len)? {
-            Found::Nothing => change.old.is_none(),
-            Found::Empty => true,
+            // Git removes a file before it writes the new one.
+            Found::Nothing | Found::Empty => true,
             Found::Blob(found) => Some(found) == change.old,
             Found::Other => false,
         })

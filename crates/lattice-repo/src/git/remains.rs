@@ -60,8 +60,13 @@ pub(crate) fn locks_of<'a>(
 ) -> impl Iterator<Item = PathBuf> {
     let common = repository.common_dir.clone();
     let refs: Vec<_> = names.into_iter().map(|name| common.join(format!("{name}.lock"))).collect();
-    let others = [repository.git_dir.join("HEAD.lock"), common.join("packed-refs.lock")];
+    let others = [head_lock(&repository.git_dir), common.join("packed-refs.lock")];
     refs.into_iter().chain(others)
+}
+
+/// The file with which git keeps others from the HEAD of a worktree.
+pub(crate) fn head_lock(git_dir: &Path) -> PathBuf {
+    git_dir.join("HEAD.lock")
 }
 
 /// Where a lock is that a plan names.

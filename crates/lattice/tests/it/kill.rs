@@ -2,6 +2,7 @@
 //! `continue` and `abort` bring to an end.
 
 mod files;
+mod remains;
 mod transaction;
 
 use std::collections::BTreeMap;
@@ -219,20 +220,4 @@ fn a_kill_while_a_damaged_configuration_is_replaced() {
         let fix = first_fix(&repo);
         Case::new(repo, &["doctor", "--fix", &fix])
     });
-}
-
-#[test]
-fn a_lock_on_head_that_a_killed_git_left_is_in_nobodys_way() {
-    let whole = create().whole();
-    for content in ["", "ref: refs/he", "ref: refs/heads/ui\n"] {
-        let interrupt = |case: &Case| {
-            let mut wrapper = GitWrapper::new(&case.repo);
-            wrapper.on("symbolic-ref", 1, Action::Run(format!("printf '{content}' > .git/HEAD.lock")));
-            wrapper.on("symbolic-ref", 1, Action::KillParent);
-            let output = lattice(&case.repo).args(&case.args).wrapper(&wrapper).run();
-            assert!(case.repo.common_dir().join("HEAD.lock").exists(), "{}", output.snapshot());
-            Some(output)
-        };
-        assert!(check((&create, &whole), &format!("a lock with {content:?}"), &interrupt));
-    }
 }
