@@ -90,10 +90,11 @@ impl Fixture {
         Network::default().with_doors(&spec)
     }
 
-    /// Starts a command that says something at once, and hears it.
-    fn start(&self, place: &SpritePlace) {
+    /// Starts a command that says something at once, and hears it. Its end is no part of what is measured.
+    fn start(&self, place: &SpritePlace) -> Sandbox {
         let started = Sandbox::start(&self.program, &self.spec(place, &["echo", "here"])).expect("a sandbox");
         hear(started.stdout);
+        started.sandbox
     }
 }
 
@@ -108,10 +109,11 @@ fn print(name: &str, mut times: Vec<Duration>) {
     println!("{name}\t{}\t{}\t{}", at(50), at(90), times.len());
 }
 
-fn timed(times: &mut Vec<Duration>, work: impl FnOnce()) {
+fn timed<T>(times: &mut Vec<Duration>, work: impl FnOnce() -> T) -> T {
     let start = Instant::now();
-    work();
+    let result = work();
     times.push(start.elapsed());
+    result
 }
 
 /// An agent that does one thing each time it is told to.
@@ -173,12 +175,13 @@ fn starts(large: &mut Fixture) {
         /lib64 --proc /proc --dev /dev --tmpfs /tmp echo here";
     for _ in 0..STARTS {
         timed(&mut ours, || large.start(&place));
-        timed(&mut theirs, || {
+        let mut child = timed(&mut theirs, || {
             let mut child =
                 Command::new("bwrap").args(folders.split_whitespace()).stdout(Stdio::piped()).spawn().expect("bwrap");
             hear(child.stdout.take().expect("piped"));
-            child.wait().expect("bwrap ends");
+            child
         });
+        child.wait().expect("bwrap ends");
     }
     print("sandbox", ours);
     print("bwrap", theirs);
@@ -190,7 +193,7 @@ fn second_sprites(small: &mut Fixture, large: &mut Fixture) {
         for (fixture, times) in [&mut *small, &mut *large].into_iter().zip(&mut times) {
             timed(times, || {
                 let place = fixture.sprite();
-                fixture.start(&place);
+                fixture.start(&place)
             });
         }
     }
@@ -215,7 +218,7 @@ fn checkpoints(large: &mut Fixture) {
     for _ in 0..RESTORES {
         timed(&mut times, || {
             place.restore(&id).expect("it is restored");
-            large.start(&place);
+            large.start(&place)
         });
     }
     print("restore", times);

@@ -1,6 +1,7 @@
 //! Rebuilds the layers of a checkpoint in empty folders.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry as Slot;
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io;
@@ -30,7 +31,8 @@ pub fn restore(
     owner: Option<u32>,
 ) -> Result<(), RestoreError> {
     let manifest = Manifest::read(packs, id)?;
-    let mut restorer = Restorer { folder: packs, manifest: &manifest, open: HashMap::new(), owner };
+    let buffer = vec![0; 1 << 17];
+    let mut restorer = Restorer { folder: packs, manifest: &manifest, open: HashMap::new(), buffer, owner };
     let paths: Vec<PathBuf> = manifest
         .entries
         .iter()
@@ -73,6 +75,7 @@ struct Restorer<'a> {
     folder: &'a Path,
     manifest: &'a Manifest,
     open: HashMap<u32, File>,
+    buffer: Vec<u8>,
     owner: Option<u32>,
 }
 
@@ -87,7 +90,7 @@ impl Restorer<'_> {
                 return self.own(path);
             }
             Body::Link(first) => return fs::hard_link(&paths[*first as usize], path),
-            Body::File(pieces) => self.file(entry, pieces, path)?,
+            Body::File(pieces) => return self.file(entry, pieces, path),
             Body::Symlink(target) => std::os::unix::fs::symlink(OsStr::from_bytes(target), path)?,
             Body::Fifo => rustix::fs::mknodat(CWD, path, FileType::Fifo, Mode::from_raw_mode(0o600), 0)?,
             Body::Whiteout => {
@@ -101,29 +104,39 @@ impl Restorer<'_> {
         }
     }
 
+    /// All through one open file: each path would be looked up again.
     fn file(&mut self, entry: &Entry, pieces: &[Piece], path: &Path) -> io::Result<()> {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let file = File::from(rustix::fs::open(path, flags, Mode::from_raw_mode(0o600))?);
-        let mut buffer = vec![0; 1 << 17];
+        let mut end = 0;
         for piece in pieces {
-            let pack = self.pack(piece.pack)?;
+            let pack = match self.open.entry(piece.pack) {
+                Slot::Occupied(open) => open.into_mut(),
+                Slot::Vacant(slot) => {
+                    let name = pack_name(&self.manifest.packs[piece.pack as usize]);
+                    slot.insert(File::open(self.folder.join(name))?)
+                }
+            };
             let mut done = 0;
             while done < piece.length {
-                let most = usize::try_from(piece.length - done).unwrap_or(usize::MAX).min(buffer.len());
-                pack.read_exact_at(&mut buffer[..most], piece.pack_at + done)?;
-                file.write_all_at(&buffer[..most], piece.file_at + done)?;
+                let most = usize::try_from(piece.length - done).unwrap_or(usize::MAX).min(self.buffer.len());
+                pack.read_exact_at(&mut self.buffer[..most], piece.pack_at + done)?;
+                file.write_all_at(&self.buffer[..most], piece.file_at + done)?;
                 done += most as u64;
             }
+            end = end.max(piece.file_at + piece.length);
         }
-        file.set_len(entry.size)
-    }
-
-    fn pack(&mut self, index: u32) -> io::Result<&File> {
-        if !self.open.contains_key(&index) {
-            let file = File::open(self.folder.join(pack_name(&self.manifest.packs[index as usize])))?;
-            self.open.insert(index, file);
+        if end != entry.size {
+            file.set_len(entry.size)?;
         }
-        Ok(&self.open[&index])
+        if let Some(owner) = self.owner {
+            rustix::fs::fchown(&file, Some(Uid::from_raw(owner)), Some(Gid::from_raw(owner)))?;
+        }
+        for (name, value) in &entry.attributes {
+            rustix::fs::fsetxattr(&file, name.as_slice(), value, XattrFlags::empty())?;
+        }
+        rustix::fs::fchmod(&file, Mode::from_raw_mode(entry.mode))?;
+        Ok(rustix::fs::futimens(&file, &timestamps(entry))?)
     }
 
     fn own(&self, path: &Path) -> io::Result<()> {
@@ -143,7 +156,10 @@ fn finish(entry: &Entry, path: &Path) -> io::Result<()> {
 }
 
 fn times(entry: &Entry, path: &Path) -> io::Result<()> {
+    Ok(rustix::fs::utimensat(CWD, path, &timestamps(entry), AtFlags::SYMLINK_NOFOLLOW)?)
+}
+
+fn timestamps(entry: &Entry) -> Timestamps {
     let time = Timespec { tv_sec: entry.modified.0, tv_nsec: entry.modified.1 };
-    let times = Timestamps { last_access: time, last_modification: time };
-    Ok(rustix::fs::utimensat(CWD, path, &times, AtFlags::SYMLINK_NOFOLLOW)?)
+    Timestamps { last_access: time, last_modification: time }
 }

@@ -17,6 +17,7 @@ use std::fs;
 use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
+use std::thread::JoinHandle;
 
 use lattice_context::chunk::CompressedContext;
 use lattice_model::id::Oid;
@@ -53,6 +54,9 @@ pub struct SpritePlace {
 
 /// Layers of a checkpoint that are whole.
 const RESTORED: &str = "restored";
+
+/// Layers that a restore put aside.
+const REPLACED: &str = "replaced";
 
 /// Where the agent sees this program.
 const PROGRAM_INSIDE: &str = "/run/lattice/lattice";
@@ -294,11 +298,14 @@ impl SpritePlace {
     }
 
     /// Puts the layers of a checkpoint in the place of those that are there.
-    pub fn restore(&self, id: &str) -> Result<(), crate::checkpoint::RestoreError> {
+    pub fn restore(&self, id: &str) -> Result<Replaced, crate::checkpoint::RestoreError> {
         let wrong =
             |path: &Path, source| crate::checkpoint::RestoreError::Io { path: path.display().to_string(), source };
-        let fresh = self.own.join("restoring");
-        remove_all(&fresh).map_err(|source| wrong(&fresh, source))?;
+        let (fresh, replaced) = (self.own.join("restoring"), self.own.join(REPLACED));
+        self.finish_restore().map_err(|source| wrong(&self.own, source))?;
+        for left in [&fresh, &replaced] {
+            remove_all(left).map_err(|source| wrong(left, source))?;
+        }
         let (upper, home) = (fresh.join("upper"), fresh.join("home"));
         for folder in [&fresh, &upper, &home] {
             self.folder(folder).map_err(|error| wrong(folder, io::Error::other(error.to_string())))?;
@@ -306,17 +313,20 @@ impl SpritePlace {
         crate::checkpoint::restore(&self.packs(), id, (&upper, &home), self.owner)?;
         // From here on the layers are those of the checkpoint; whoever needs them finishes what is cut off.
         let ready = self.own.join(RESTORED);
-        self.finish_restore().and_then(|()| rename(&fresh, &ready)).map_err(|source| wrong(&ready, source))?;
-        self.finish_restore().map_err(|source| wrong(&ready, source))
+        rename(&fresh, &ready).and_then(|()| self.finish_restore()).map_err(|source| wrong(&ready, source))?;
+        Ok(Replaced::remove(replaced))
     }
 
     /// Puts restored layers in the place of the old ones, if a restore got that far.
     fn finish_restore(&self) -> io::Result<()> {
-        let ready = self.own.join(RESTORED);
+        let (ready, replaced) = (self.own.join(RESTORED), self.own.join(REPLACED));
         for name in ["upper", "home"] {
             let (new, old) = (ready.join(name), self.own.join(name));
             if new.exists() {
-                remove_all(&old)?;
+                if old.exists() {
+                    fs::create_dir_all(&replaced)?;
+                    rename(&old, &replaced.join(name))?;
+                }
                 rename(&new, &old)?;
             }
         }
@@ -369,6 +379,25 @@ impl SpritePlace {
     /// Removes everything of the sprite.
     pub fn destroy(&self) -> io::Result<()> {
         remove_all(&self.own)
+    }
+}
+
+/// Layers that a restore put aside. They are removed while others go on; who drops this waits until they are gone.
+#[derive(Debug)]
+pub struct Replaced(Option<JoinHandle<()>>);
+
+impl Replaced {
+    fn remove(folder: PathBuf) -> Self {
+        // What cannot be removed now is tried, and reported, by the next restore.
+        Self(Some(std::thread::spawn(move || drop(remove_all(&folder)))))
+    }
+}
+
+impl Drop for Replaced {
+    fn drop(&mut self) {
+        if let Some(removal) = self.0.take() {
+            let _ = removal.join();
+        }
     }
 }
 

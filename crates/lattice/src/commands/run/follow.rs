@@ -8,8 +8,8 @@ use lattice_model::id::Oid;
 use lattice_model::name::BranchName;
 use lattice_sprites::protocol::{Event, EventType, Finding, Rule};
 use lattice_sprites::run::{
-    Collect, Happening, Job, LandError, Landing, SpritePlace, Uncommitted, Usage, Verdict, Watcher, Work, land, next,
-    supervise,
+    Collect, Happening, Job, LandError, Landing, Replaced, SpritePlace, Uncommitted, Usage, Verdict, Watcher, Work,
+    land, next, supervise,
 };
 use lattice_sprites::sandbox::Spec;
 use lattice_sprites::store::{ActionState, Answer, Effect, Sprite, SpriteState, Store};
@@ -27,6 +27,8 @@ pub(crate) struct Begin {
     pub(crate) spec: Spec,
     /// What it is told, if it goes on.
     pub(crate) answer: Option<Answer>,
+    /// What a restore put aside, which need not be gone before the agent runs.
+    pub(crate) replaced: Option<Replaced>,
 }
 
 /// A sprite goes on by itself so often; then it waits for a person.
@@ -82,15 +84,15 @@ fn one_session(
     let (network, keys) = super::network::network(app, sprite)?;
     let mut secrets = act::given_out(app, store, sprite)?;
     secrets.extend(keys);
-    let answered = begin.answer.is_some();
+    let Begin { spec, answer, replaced } = begin;
+    let answered = answer.is_some();
     let limits = app.engine()?.settings().sprites.limits;
     let limits = Usage {
         memory_bytes: limits.memory_mb << 20,
         output_bytes: limits.output_mb << 20,
         time: std::time::Duration::from_secs(limits.minutes * 60),
     };
-    let (spec, answer, seed) = (begin.spec, begin.answer, app.seed());
-    let job = Job { place, sprite, spec, answer, limits, network, secrets, seed, stop };
+    let job = Job { place, sprite, spec, answer, limits, network, secrets, seed: app.seed(), stop };
     let (asks, asked) = std::sync::mpsc::channel();
     let ended = std::thread::scope(|scope| {
         // What needs no commits is done while the agent goes on, beside the thread that listens to it.
@@ -98,6 +100,7 @@ fn one_session(
         let mut watcher = Follower { app, asks, line: StatusLine::new(app), status: Status::default() };
         supervise(&job, store, &mut watcher)
     });
+    drop(replaced);
     let (verdict, outcome) = match ended {
         Ok(ended) => ended,
         Err(error) => {

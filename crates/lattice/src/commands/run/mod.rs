@@ -264,7 +264,7 @@ pub(crate) fn run_begin(app: &App, name: &str) -> Result<Reply, Failure> {
     let spec = spec(app, (&place, &sprite), Going::First).inspect_err(|failure| {
         let _ = store.set_state(sprite.key, SpriteState::Failed, Some(&failure.message), app.now.as_str());
     })?;
-    follow_to_end(app, &mut store, (&place, &sprite), Begin { spec, answer: None })
+    follow_to_end(app, &mut store, (&place, &sprite), Begin { spec, answer: None, replaced: None })
 }
 
 /// A sprite as `run` tells it.
@@ -299,7 +299,7 @@ fn begin(app: &App, store: &Store, (place, sprite): (&SpritePlace, &Sprite), wor
     prepare::pack_code(app, place, work)?;
     prepare::tell_environment(place, store)?;
     let spec = spec(app, (place, sprite), Going::First)?;
-    Ok(Begin { spec, answer: None })
+    Ok(Begin { spec, answer: None, replaced: None })
 }
 
 /// Keeps every other process from starting the same sprite.

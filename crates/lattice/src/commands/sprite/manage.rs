@@ -34,7 +34,7 @@ pub(super) fn restore(app: &App, id: &str, checkpoint: &str) -> Result<Reply, Fa
     let (store, sprite) = find(app, id)?;
     refuse_running(&sprite)?;
     check_owned(&store, &sprite, checkpoint)?;
-    place(app, &sprite)?.restore(checkpoint).map_err(not_restored)?;
+    drop(place(app, &sprite)?.restore(checkpoint).map_err(not_restored)?);
     Ok(done(&sprite, "restored", Vec::new(), format!("{id} is as it was at {checkpoint}\n")))
 }
 
