@@ -6,14 +6,15 @@ use lattice_model::name::RefName;
 use lattice_model::plan::{Expected, Step};
 use lattice_model::snapshot::{OpPhase, WorkingCopy};
 
-use crate::format::journal::Pause;
+use crate::format::journal::{FileMove, Pause};
 use crate::git::pack::{NewCommit, Pack};
 use crate::git::transaction::{RefEdit, Target};
-use crate::git::worktree::RebaseEnd;
+use crate::git::worktree::{RebaseEnd, index_path};
 
 use super::error::io_error;
 use super::keep::keep_ref;
 use super::rewriting::Rewrite;
+use super::settle::FileAttempt;
 use super::{ExecuteError, Executor, Paused};
 
 impl Executor<'_> {
@@ -23,13 +24,16 @@ impl Executor<'_> {
         if self.is_dirty() {
             return Err(ExecuteError::NeedsCleanTree { branch });
         }
+        self.picker.flush(&self.git)?;
+        let start = self.start()?;
+        if !self.journal.paused {
+            self.try_start(start, onto)?;
+        }
         if !self.journal.intent_recorded {
             self.record_intent_alone()?;
             self.journal.intent_recorded = true;
         }
-        self.picker.flush(&self.git)?;
         self.keep_pending()?;
-        let start = self.start()?;
         self.journal.pause = Some(Pause { branch, tip: rewrite.tip, fork: rewrite.fork, onto, start });
         self.journal.paused = true;
         self.write_journal()?;
@@ -110,6 +114,18 @@ impl Executor<'_> {
         Ok(self.git.scaffold(worktree.files, Some(worktree.commit))?)
     }
 
+    /// Whether a file of the user is where the rebase begins. Touches nothing.
+    fn try_start(&self, start: Oid, onto: Oid) -> Result<(), ExecuteError> {
+        let worktree = self.journal.worktree.as_ref().expect("bug: a rebase has a worktree");
+        let tree_of = |commit: Oid| self.repo.with_objects(|objects| objects.tree_of(commit));
+        let files = FileMove { from: tree_of(start)?, to: tree_of(onto)? };
+        let index = match start == worktree.commit {
+            true => index_path(&self.repo.paths.git_dir),
+            false => self.own_index(),
+        };
+        FileAttempt { git: self.git.clone(), index, files }.run()
+    }
+
     /// Detaches HEAD, unless that happened before.
     fn leave_branch(&self, start: Oid) -> Result<(), ExecuteError> {
         let worktree = self.journal.worktree.as_ref().expect("bug: a rebase has a worktree");
@@ -181,7 +197,7 @@ impl Executor<'_> {
             return Ok(());
         }
         let bytes = std::fs::read(&own).map_err(io_error("read the new index"))?;
-        let index = crate::git::worktree::index_path(&self.repo.paths.git_dir);
+        let index = index_path(&self.repo.paths.git_dir);
         crate::durable::write_locked(&index, &bytes).map_err(io_error("install the new index"))
     }
 }

@@ -25,14 +25,14 @@ use super::{ExecuteError, Executor};
 const LEDGER_ATTEMPTS: usize = 5;
 
 /// A move of files that is only tried.
-struct FileAttempt {
-    git: Git,
-    index: PathBuf,
-    files: FileMove,
+pub(super) struct FileAttempt {
+    pub(super) git: Git,
+    pub(super) index: PathBuf,
+    pub(super) files: FileMove,
 }
 
 impl FileAttempt {
-    fn run(self) -> Result<(), ExecuteError> {
+    pub(super) fn run(self) -> Result<(), ExecuteError> {
         let tried = self.git.try_move_files(&self.index, self.files.from, self.files.to);
         tried.map_err(|error| match error {
             GitError::Failed { stderr, .. } => ExecuteError::FilesInTheWay { detail: stderr.trim().to_owned() },

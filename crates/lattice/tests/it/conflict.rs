@@ -185,6 +185,19 @@ fn a_conflict_is_refused_while_there_are_uncommitted_changes() {
     }
 }
 
+#[test]
+fn a_conflict_is_refused_while_an_untracked_file_is_where_the_rebase_would_begin() {
+    let repo = ten(&["b5", "extra"]);
+    repo.write("extra.txt", "the user's own\n");
+    let before = repo.state();
+    let output = lattice(&repo).args(["--json", "restack"]).fails(1);
+    let error = &output.json()["error"];
+    assert_eq!(error["code"], "files-in-the-way");
+    assert!(error["message"].as_str().is_some_and(|message| message.contains("'extra.txt'")), "{error}");
+    assert_same(&before, &repo.state());
+    assert_at_rest(&repo);
+}
+
 // proves: ST-3.3-10, ST-3.3-11
 #[test]
 fn another_worktree_can_neither_finish_nor_give_up_a_conflict_nor_start_something_else() {

@@ -240,7 +240,7 @@ impl Storm {
         }
         for was in before.places.iter().filter(|other| other.dir != was.dir) {
             let is = after.places.iter().find(|other| other.dir == was.dir);
-            if is.is_none_or(|is| dirt(is) != dirt(was) || is.head != was.head) {
+            if is.is_none_or(|is| !carried(was, is) || is.head != was.head) {
                 problems.push(format!("another worktree changed: {:?}", is.map(|is| was.differences(is))));
             }
         }
@@ -406,7 +406,7 @@ impl Storm {
     }
 }
 
-/// Whether what was uncommitted is as before. A change that the other branch has, too, is none there.
+/// Whether what was uncommitted is as before. A change that the commit below has by now, too, is none any more.
 fn carried(was: &Place, is: &Place) -> bool {
     let (was_dirty, is_dirty) = (dirt(was), dirt(is));
     let same = |path: &String| was.files.get(path) == is.files.get(path);
