@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::process::Call;
-use crate::{Failure, fuzz, openapi, samples, tools};
+use crate::{Failure, fuzz, openapi, samples, storm, tools};
 
 /// Format, lints, doc tests and documentation: what comes before the tests themselves.
 const CHECKS: [Call<'static>; 4] = [
@@ -23,8 +23,11 @@ const DEPENDENCIES: Call<'static> = cargo(&["deny", "check"]);
 /// More at once than there are cores: half of the time of most tests is waiting for the disk.
 const TESTS: [&str; 5] = ["nextest", "run", "--workspace", "--profile", "ci"];
 
-/// How many kill points every run draws, and from which seed; `cargo xtask kill` draws others, or takes all of them.
-const KILL_POINTS: [(&str, &str); 2] = [("LATTICE_KILL_POINTS", "200"), ("LATTICE_KILL_SEED", "1116")];
+/// How much every run draws anew; `cargo xtask fuzz stack` and `cargo xtask kill` do far more.
+const STORMS: [(&str, &str); 2] = [("LATTICE_FUZZ_STEPS", "3000"), ("LATTICE_KILL_POINTS", "200")];
+
+/// Where the storms begin. A storm that fails prints its own.
+const SEEDS: [&str; 2] = ["LATTICE_FUZZ_SEED", "LATTICE_KILL_SEED"];
 
 /// How long each fuzz target runs every time; `cargo xtask fuzz` runs them longer.
 const FUZZ_SECONDS: &str = "5";
@@ -47,7 +50,9 @@ pub fn run(root: &Path) -> Result<(), Failure> {
     fuzz::run(root, FUZZ_SECONDS)?;
     let threads = format!("--test-threads={}", 2 * std::thread::available_parallelism().map_or(1, usize::from));
     let arguments: Vec<_> = TESTS.into_iter().chain([threads.as_str()]).collect();
-    Call { program: "cargo", arguments: &arguments, environment: &KILL_POINTS }.run(root)
+    let seed = storm::drawn().to_string();
+    let environment: Vec<_> = STORMS.into_iter().chain(SEEDS.map(|name| (name, seed.as_str()))).collect();
+    Call { program: "cargo", arguments: &arguments, environment: &environment }.run(root)
 }
 
 const fn cargo(arguments: &'static [&'static str]) -> Call<'static> {
