@@ -141,6 +141,10 @@ impl Executor<'_> {
     fn move_files_back(&self, prepared: &Prepared) -> Result<(), ExecuteError> {
         if let Some(files) = prepared.files.filter(|files| files.from != files.to) {
             self.git.move_files(files.to, files.from)?;
+            if let (IndexAfter::Stays, Some(before)) = (prepared.index, &self.journal.worktree) {
+                // What was staged and is so in the other tree was no change there, and did not come back by itself.
+                self.git.move_files(files.from, before.index)?;
+            }
         }
         self.move_followers_back(prepared)?;
         self.restore_index_before(prepared)

@@ -239,7 +239,9 @@ impl Storm {
             Branch { parent: parent.to_owned(), frozen: false, state }
         };
         let based = world.base(here) == world.tip(&parent).map(String::as_str);
-        if !based {
+        // Where the trunk has some of its commits, the others begin above them.
+        let landed = own.first().is_some_and(|first| first.parents.first().map(String::as_str) != world.base(here));
+        if !based || landed {
             return None;
         }
         if action.kind == Kind::Squash {
@@ -478,7 +480,8 @@ impl Storm {
             return Err(Violation::new("a foreign value was overwritten", format!("{told}\n{branch} is {value:?}")));
         }
         if output.code != Some(0) {
-            let differs = world.differences(&self.world);
+            // Files may have moved already, and were moved back.
+            let differs = world.with_lost_deletions(&self.world, &self.world).differences(&self.world);
             let own = format!("refs/heads/{branch}:");
             if differs.iter().any(|line| !line.starts_with(&own)) {
                 return Err(Violation::new("refused: changed", format!("{told}\n{}", differs.join("\n"))));
