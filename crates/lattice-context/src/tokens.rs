@@ -1,7 +1,17 @@
 //! Token counting: the cheap estimate, exact BPE counts, and room for others.
 
+mod layout;
+mod pieces;
+mod vocabulary;
+
+#[cfg(test)]
+mod tests;
+
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
+
+use pieces::Cutter;
+use vocabulary::Vocabulary;
 
 /// Counts tokens.
 ///
@@ -57,6 +67,28 @@ impl Tokenizer {
     }
 }
 
+/// A byte-pair encoding. What it calls special is ordinary text here.
+struct Encoding {
+    cutter: Cutter,
+    vocabulary: Vocabulary,
+}
+
+impl Encoding {
+    fn count(&self, text: &str) -> usize {
+        self.cutter.pieces(text).map(|piece| self.vocabulary.count(piece.as_bytes())).sum()
+    }
+}
+
+static O200K: LazyLock<Encoding> = LazyLock::new(|| Encoding {
+    cutter: Cutter::o200k(),
+    vocabulary: Vocabulary::new(include_bytes!(concat!(env!("OUT_DIR"), "/o200k"))),
+});
+
+static CL100K: LazyLock<Encoding> = LazyLock::new(|| Encoding {
+    cutter: Cutter::cl100k(),
+    vocabulary: Vocabulary::new(include_bytes!(concat!(env!("OUT_DIR"), "/cl100k"))),
+});
+
 impl TokenCounter for Tokenizer {
     fn name(&self) -> &'static str {
         match self {
@@ -69,8 +101,8 @@ impl TokenCounter for Tokenizer {
     fn count(&self, text: &str) -> usize {
         match self {
             Self::Estimate => estimate_tokens(text),
-            Self::O200k => bpe_openai::o200k_base().count(text),
-            Self::Cl100k => bpe_openai::cl100k_base().count(text),
+            Self::O200k => O200K.count(text),
+            Self::Cl100k => CL100K.count(text),
         }
     }
 
