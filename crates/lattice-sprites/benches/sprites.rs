@@ -116,6 +116,11 @@ fn timed<T>(times: &mut Vec<Duration>, work: impl FnOnce() -> T) -> T {
     result
 }
 
+/// Waits until the kernel has put the network of the sandbox before away, which it does later and with locks.
+fn settle() {
+    std::thread::sleep(Duration::from_millis(20));
+}
+
 /// An agent that does one thing each time it is told to.
 struct Agent {
     go: File,
@@ -174,7 +179,9 @@ fn starts(large: &mut Fixture) {
     let folders = "--unshare-all --ro-bind /usr /usr --symlink usr/bin /bin --symlink usr/lib /lib --symlink usr/lib64 \
         /lib64 --proc /proc --dev /dev --tmpfs /tmp echo here";
     for _ in 0..STARTS {
+        settle();
         timed(&mut ours, || large.start(&place));
+        settle();
         let mut child = timed(&mut theirs, || {
             let mut child =
                 Command::new("bwrap").args(folders.split_whitespace()).stdout(Stdio::piped()).spawn().expect("bwrap");
@@ -191,6 +198,7 @@ fn second_sprites(small: &mut Fixture, large: &mut Fixture) {
     let mut times = [Vec::new(), Vec::new()];
     for _ in 0..STARTS {
         for (fixture, times) in [&mut *small, &mut *large].into_iter().zip(&mut times) {
+            settle();
             timed(times, || {
                 let place = fixture.sprite();
                 fixture.start(&place)
@@ -216,6 +224,7 @@ fn checkpoints(large: &mut Fixture) {
     drop(agent);
     let mut times = Vec::new();
     for _ in 0..RESTORES {
+        settle();
         timed(&mut times, || {
             place.restore(&id).expect("it is restored");
             large.start(&place)
@@ -294,6 +303,8 @@ fn main() {
     fs::set_permissions(folder.path(), open).expect("an open folder");
     let mut large = Fixture::new(folder.path(), Path::new(&program), LARGE);
     let mut small = Fixture::new(folder.path(), Path::new(&program), SMALL);
+    // What was written so far is on its way to the disk for half a minute, beside whatever is measured.
+    assert!(Command::new("sync").status().expect("sync").success());
     starts(&mut large);
     second_sprites(&mut small, &mut large);
     first_status(&mut large);

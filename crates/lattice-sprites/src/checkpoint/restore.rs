@@ -1,18 +1,22 @@
 //! Rebuilds the layers of a checkpoint in empty folders.
 
-use std::collections::HashMap;
 use std::collections::hash_map::Entry as Slot;
+use std::collections::{BTreeMap, HashMap};
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rustix::fs::{AtFlags, CWD, FileType, Gid, Mode, OFlags, Timespec, Timestamps, Uid, XattrFlags};
 
 use super::manifest::{Body, Entry, Layer, Manifest, ManifestError, Piece};
 use super::pack_name;
+
+/// More would only wait for each other.
+const MOST_WORKERS: usize = 4;
 
 /// Why a checkpoint cannot be restored.
 #[derive(Debug, thiserror::Error)]
@@ -31,30 +35,62 @@ pub fn restore(
     owner: Option<u32>,
 ) -> Result<(), RestoreError> {
     let manifest = Manifest::read(packs, id)?;
-    let buffer = vec![0; 1 << 17];
-    let mut restorer = Restorer { folder: packs, manifest: &manifest, open: HashMap::new(), buffer, owner };
-    let paths: Vec<PathBuf> = manifest
-        .entries
-        .iter()
-        .map(|entry| {
-            let top = match entry.layer {
-                Layer::Workspace => workspace,
-                Layer::Home => home,
-            };
-            top.join(OsStr::from_bytes(&entry.path))
-        })
-        .collect();
-    let place = |path: &Path, source: io::Error| RestoreError::Io { path: path.display().to_string(), source };
-    for (entry, path) in manifest.entries.iter().zip(&paths) {
-        restorer.make(entry, path, &paths).map_err(|source| place(path, source))?;
-    }
-    // Folders get their rights and times when nothing is put into them any more.
-    for (entry, path) in manifest.entries.iter().zip(&paths).rev() {
-        if entry.body == Body::Folder {
-            finish(entry, path).map_err(|source| place(path, source))?;
+    let path = |entry: &Entry| {
+        let top = match entry.layer {
+            Layer::Workspace => workspace,
+            Layer::Home => home,
+        };
+        top.join(OsStr::from_bytes(&entry.path))
+    };
+    let paths: Vec<PathBuf> = manifest.entries.iter().map(path).collect();
+    let (parts, tops, links) = parts(&manifest.entries);
+    let restore = Restore { folder: packs, manifest: &manifest, paths: &paths, owner };
+    // A top is there already; it gets its rights and times with the other folders, when nothing is put into it any more.
+    restore.make_all(&tops, &mut Source::new())?;
+    at_once(&parts, |part, source| restore.make_all(part, source))?;
+    restore.make_all(&links, &mut Source::new())?;
+    at_once(&parts, |part, _| restore.finish_folders(part))?;
+    restore.finish_folders(&tops)
+}
+
+/// Numbers of entries, in the order in which they are made.
+type Part = Vec<usize>;
+
+/// What is below each name in a top, which can be made beside the others; the tops themselves; and second names of files,
+/// which need the first.
+fn parts(entries: &[Entry]) -> (Vec<Part>, Part, Part) {
+    let mut below: BTreeMap<(Layer, &[u8]), Part> = BTreeMap::new();
+    let (mut tops, mut links) = (Part::new(), Part::new());
+    for (number, entry) in entries.iter().enumerate() {
+        let name = entry.path.split(|byte| *byte == b'/').next().unwrap_or_default();
+        match entry.body {
+            Body::Link(_) => links.push(number),
+            _ if name.is_empty() => tops.push(number),
+            _ => below.entry((entry.layer, name)).or_default().push(number),
         }
     }
-    Ok(())
+    (below.into_values().collect(), tops, links)
+}
+
+/// Does something with each part, as many at once as there are processors: making a file is mostly waiting for the kernel.
+fn at_once(
+    parts: &[Part],
+    work: impl Fn(&Part, &mut Source) -> Result<(), RestoreError> + Sync,
+) -> Result<(), RestoreError> {
+    let next = AtomicUsize::new(0);
+    let some = || {
+        let mut source = Source::new();
+        while let Some(part) = parts.get(next.fetch_add(1, Ordering::Relaxed)) {
+            work(part, &mut source)?;
+        }
+        Ok(())
+    };
+    let workers = std::thread::available_parallelism().map_or(1, usize::from).min(MOST_WORKERS).min(parts.len());
+    std::thread::scope(|scope| {
+        let others: Vec<_> = (1..workers).map(|_| scope.spawn(some)).collect();
+        let done = some();
+        others.into_iter().fold(done, |done, other| done.and(other.join().expect("bug: a restore does not panic")))
+    })
 }
 
 /// The packs that a checkpoint needs, its own among them.
@@ -71,16 +107,45 @@ pub fn restored_paths(packs: &Path, id: &str) -> Result<Vec<PathBuf>, ManifestEr
     Ok(used.into_iter().map(|id| packs.join(pack_name(&id))).collect())
 }
 
-struct Restorer<'a> {
+struct Restore<'a> {
     folder: &'a Path,
     manifest: &'a Manifest,
-    open: HashMap<u32, File>,
-    buffer: Vec<u8>,
+    paths: &'a [PathBuf],
     owner: Option<u32>,
 }
 
-impl Restorer<'_> {
-    fn make(&mut self, entry: &Entry, path: &Path, paths: &[PathBuf]) -> io::Result<()> {
+/// Packs that are open, and room for what is copied out of them.
+struct Source {
+    open: HashMap<u32, File>,
+    buffer: Vec<u8>,
+}
+
+impl Source {
+    fn new() -> Self {
+        Self { open: HashMap::new(), buffer: vec![0; 1 << 17] }
+    }
+}
+
+impl Restore<'_> {
+    fn at(&self, number: usize) -> impl FnOnce(io::Error) -> RestoreError {
+        move |source| RestoreError::Io { path: self.paths[number].display().to_string(), source }
+    }
+
+    fn make_all(&self, part: &Part, source: &mut Source) -> Result<(), RestoreError> {
+        part.iter().try_for_each(|&number| self.make(number, source).map_err(self.at(number)))
+    }
+
+    /// Gives folders their rights and times, the innermost first.
+    fn finish_folders(&self, part: &Part) -> Result<(), RestoreError> {
+        let is_folder = |number: &&usize| self.manifest.entries[**number].body == Body::Folder;
+        let mut folders = part.iter().rev().filter(is_folder);
+        folders.try_for_each(|&number| {
+            finish(&self.manifest.entries[number], &self.paths[number]).map_err(self.at(number))
+        })
+    }
+
+    fn make(&self, number: usize, source: &mut Source) -> io::Result<()> {
+        let (entry, path) = (&self.manifest.entries[number], self.paths[number].as_path());
         match &entry.body {
             Body::Folder => {
                 match fs::create_dir(path) {
@@ -89,8 +154,8 @@ impl Restorer<'_> {
                 }
                 return self.own(path);
             }
-            Body::Link(first) => return fs::hard_link(&paths[*first as usize], path),
-            Body::File(pieces) => return self.file(entry, pieces, path),
+            Body::Link(first) => return fs::hard_link(&self.paths[*first as usize], path),
+            Body::File(pieces) => return self.file(entry, pieces, path, source),
             Body::Symlink(target) => std::os::unix::fs::symlink(OsStr::from_bytes(target), path)?,
             Body::Fifo => rustix::fs::mknodat(CWD, path, FileType::Fifo, Mode::from_raw_mode(0o600), 0)?,
             Body::Whiteout => {
@@ -105,12 +170,12 @@ impl Restorer<'_> {
     }
 
     /// All through one open file: each path would be looked up again.
-    fn file(&mut self, entry: &Entry, pieces: &[Piece], path: &Path) -> io::Result<()> {
+    fn file(&self, entry: &Entry, pieces: &[Piece], path: &Path, source: &mut Source) -> io::Result<()> {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let file = File::from(rustix::fs::open(path, flags, Mode::from_raw_mode(0o600))?);
         let mut end = 0;
         for piece in pieces {
-            let pack = match self.open.entry(piece.pack) {
+            let pack = match source.open.entry(piece.pack) {
                 Slot::Occupied(open) => open.into_mut(),
                 Slot::Vacant(slot) => {
                     let name = pack_name(&self.manifest.packs[piece.pack as usize]);
@@ -119,9 +184,9 @@ impl Restorer<'_> {
             };
             let mut done = 0;
             while done < piece.length {
-                let most = usize::try_from(piece.length - done).unwrap_or(usize::MAX).min(self.buffer.len());
-                pack.read_exact_at(&mut self.buffer[..most], piece.pack_at + done)?;
-                file.write_all_at(&self.buffer[..most], piece.file_at + done)?;
+                let most = usize::try_from(piece.length - done).unwrap_or(usize::MAX).min(source.buffer.len());
+                pack.read_exact_at(&mut source.buffer[..most], piece.pack_at + done)?;
+                file.write_all_at(&source.buffer[..most], piece.file_at + done)?;
                 done += most as u64;
             }
             end = end.max(piece.file_at + piece.length);
