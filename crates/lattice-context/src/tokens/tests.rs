@@ -1,3 +1,5 @@
+//! Exact counts, judged by tiktoken: for code, prose, long pieces and whatever a generator makes up.
+
 use proptest::prelude::*;
 use tiktoken_rs::CoreBPE;
 
