@@ -261,7 +261,10 @@ fn a_store_that_many_make_and_look_for_at_once_is_made_once() {
                 });
             }
         });
-        let left = std::fs::read_dir(folder.path()).expect("the folder").count();
-        assert_eq!(left, 1, "nothing is left beside it");
+        // Connections that close at the same moment may each leave SQLite's log to the other.
+        let of_store = |name: &str| ["sprites.db", "sprites.db-wal", "sprites.db-shm"].contains(&name);
+        let names = std::fs::read_dir(folder.path()).expect("the folder");
+        let mut names = names.map(|entry| entry.expect("a file").file_name().into_string().expect("a name"));
+        assert_eq!(names.find(|name| !of_store(name)), None, "no draft is left beside it");
     }
 }
