@@ -85,7 +85,7 @@ const STORMS: [Storm; 6] = [
 
 /// A seed that no run had before.
 #[expect(clippy::disallowed_methods, reason = "a storm that repeats itself finds nothing new")]
-fn drawn() -> u64 {
+pub(crate) fn drawn() -> u64 {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
     u64::from(now.subsec_nanos()) ^ (now.as_secs() << 20)
 }

@@ -12,7 +12,7 @@ use crate::plan::{Fixup, Hooks, Place, Plan, Step};
 use crate::snapshot::Snapshot;
 
 use super::create::Create;
-use super::restack::removed;
+use super::restack::claimed;
 use super::rewrite::Rewriting;
 use super::scope;
 
@@ -72,7 +72,7 @@ impl Command for Absorb {
         match scope::tracked(snapshot, None) {
             Err(issue) => vec![issue],
             Ok(current) => match self.planned(snapshot, &current) {
-                Ok(plan) => scope::occupied(snapshot, removed(&plan).iter()),
+                Ok(plan) => scope::occupied(snapshot, claimed(&plan).iter()),
                 Err(_) => Vec::new(),
             },
         }

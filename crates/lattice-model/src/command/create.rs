@@ -10,7 +10,7 @@ use crate::name::BranchName;
 use crate::plan::{CommitMode, Expected, FreezeDraft, Hooks, MetadataDraft, Place, Plan, StageMode, Step};
 use crate::snapshot::{Snapshot, WorkingCopy};
 
-use super::restack::removed;
+use super::restack::claimed;
 use super::rewrite::Rewriting;
 use super::scope;
 
@@ -59,7 +59,7 @@ impl Command for Create {
         match self.parent(snapshot) {
             Err(issue) => vec![issue],
             Ok(parent) => match self.planned(snapshot, &parent) {
-                Ok(plan) => scope::occupied(snapshot, removed(&plan).iter()),
+                Ok(plan) => scope::occupied(snapshot, claimed(&plan).iter()),
                 Err(_) => Vec::new(),
             },
         }

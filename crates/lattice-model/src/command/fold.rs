@@ -9,7 +9,7 @@ use crate::name::BranchName;
 use crate::plan::{Expected, Hooks, Place, Plan, Step};
 use crate::snapshot::Snapshot;
 
-use super::restack::{Restack, removed};
+use super::restack::{Restack, claimed};
 use super::rewrite::{Rewriting, draft_of, expected_metadata};
 use super::scope;
 
@@ -39,7 +39,7 @@ impl Command for Fold {
         let both = [branch.clone(), metadata.parent.name().clone()];
         let mut issues: Vec<_> = both.iter().filter_map(|branch| scope::frozen(snapshot, branch)).collect();
         if let Ok(plan) = self.planned(snapshot, &branch) {
-            issues.extend(scope::occupied(snapshot, removed(&plan).iter()));
+            issues.extend(scope::occupied(snapshot, claimed(&plan).iter()));
         }
         issues
     }

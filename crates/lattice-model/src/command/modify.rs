@@ -8,7 +8,7 @@ use crate::plan::{CommitMode, Expected, Hooks, Plan, StageMode, Step};
 use crate::snapshot::Snapshot;
 
 use super::create::{Pending, missing_message, pending};
-use super::restack::{removed, rewritten};
+use super::restack::{claimed, rewritten};
 use super::rewrite::Rewriting;
 use super::scope;
 
@@ -53,7 +53,7 @@ impl Command for Modify {
         };
         let mut issues: Vec<_> = scope::frozen(snapshot, &target).into_iter().collect();
         if let Ok(plan) = self.planned(snapshot, &target) {
-            issues.extend(scope::occupied(snapshot, removed(&plan).iter()));
+            issues.extend(scope::occupied(snapshot, claimed(&plan).iter()));
         }
         issues
     }

@@ -10,7 +10,7 @@ use crate::name::BranchName;
 use crate::plan::{Hooks, Plan};
 use crate::snapshot::Snapshot;
 
-use super::restack::{Restack, removed};
+use super::restack::{Restack, claimed};
 use super::rewrite::Rewriting;
 use super::scope;
 
@@ -50,7 +50,7 @@ impl Command for Reorder {
         let same = line.iter().zip(&self.order).take_while(|(old, new)| old == new).count();
         let mut issues: Vec<_> = line[same..].iter().filter_map(|branch| scope::frozen(snapshot, branch)).collect();
         if let Ok(plan) = self.planned(snapshot, &line) {
-            issues.extend(scope::occupied(snapshot, removed(&plan).iter()));
+            issues.extend(scope::occupied(snapshot, claimed(&plan).iter()));
         }
         issues
     }

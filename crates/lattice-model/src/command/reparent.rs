@@ -9,7 +9,7 @@ use crate::name::BranchName;
 use crate::plan::{Hooks, Plan};
 use crate::snapshot::Snapshot;
 
-use super::restack::{Restack, removed, rewritten};
+use super::restack::{Restack, claimed, rewritten};
 use super::rewrite::Rewriting;
 use super::scope;
 
@@ -41,7 +41,7 @@ impl Command for Move {
         }
         let mut issues: Vec<_> = scope::frozen(snapshot, &source).into_iter().collect();
         if let Ok(plan) = self.planned(snapshot, &source) {
-            issues.extend(scope::occupied(snapshot, removed(&plan).iter()));
+            issues.extend(scope::occupied(snapshot, claimed(&plan).iter()));
         }
         issues
     }

@@ -150,8 +150,11 @@ pub(super) fn rewritten(plan: &Plan) -> Vec<BranchName> {
     plan.touched_refs().iter().filter_map(|touched| touched.name.as_branch()).collect()
 }
 
-/// The branches that a plan removes; a worktree follows a branch that moves, but not one that is gone.
-pub(super) fn removed(plan: &Plan) -> Vec<BranchName> {
-    let gone = |touched: &&TouchedRef| touched.new == NewValue::Known(None);
-    plan.touched_refs().iter().filter(gone).filter_map(|touched| touched.name.as_branch()).collect()
+/// The branches that no other worktree may have: those that a plan removes, since a worktree follows a branch that moves
+/// but not one that is gone, and those that it checks out here.
+pub(super) fn claimed(plan: &Plan) -> Vec<BranchName> {
+    let is_gone = |touched: &&TouchedRef| touched.new == NewValue::Known(None);
+    let touched = plan.touched_refs();
+    let gone = touched.iter().filter(is_gone).filter_map(|gone| gone.name.as_branch());
+    gone.chain(plan.steps.iter().filter_map(Step::head).cloned()).collect()
 }

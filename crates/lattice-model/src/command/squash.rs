@@ -11,7 +11,7 @@ use crate::name::BranchName;
 use crate::plan::{Derivation, Expected, FreezeDraft, Hooks, LineChange, MetadataDraft, Place, Plan, Step, count};
 use crate::snapshot::Snapshot;
 
-use super::restack::{Restack, removed};
+use super::restack::{Restack, claimed};
 use super::rewrite::{Rewriting, draft_of, expected_metadata};
 use super::scope;
 
@@ -246,7 +246,7 @@ fn check_current(snapshot: &Snapshot, plan: impl Fn(&BranchName) -> Result<Plan,
     };
     let mut issues: Vec<_> = scope::frozen(snapshot, &branch).into_iter().collect();
     if let Ok(plan) = plan(&branch) {
-        issues.extend(scope::occupied(snapshot, removed(&plan).iter()));
+        issues.extend(scope::occupied(snapshot, claimed(&plan).iter()));
     }
     issues
 }

@@ -85,7 +85,7 @@ fn a_change_that_needs_a_held_branch_is_refused_with_the_worktree() {
 fn the_branch_below_is_not_checked_out_twice() {
     let repo = TestRepo::draw("main <- a <- b*");
     let other = repo.worktree("other", "a");
-    for args in [&["delete", "b"][..], &["pop"]] {
+    for args in [&["delete", "b"][..], &["pop"], &["fold"]] {
         let (here, there) = (repo.state(), other.state());
         let answer = lattice(&repo).arg("--json").args(args).fails(1).json();
         assert_eq!(answer["issues"][0]["kind"], "checked-out-elsewhere", "{answer:#}");

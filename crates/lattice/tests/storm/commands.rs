@@ -53,7 +53,7 @@ impl Storm {
             Kind::Revert => {
                 let own = world.own(here?);
                 let commit = own.get(usize::from(action.a) % own.len().max(1))?;
-                let name = format!("revert-{}", &commit.id[..7]);
+                let name = format!("revert-{}", &commit.id[..8]);
                 let commits = vec![new_commit(&format!("Revert \"{}\"", commit.subject))];
                 let state = State::Brought(commits);
                 expected.branches.insert(name.clone(), Branch { parent: TRUNK.to_owned(), frozen: false, state });
@@ -167,10 +167,7 @@ impl Storm {
             }
             args.extend((!reach.is_empty()).then(|| reach.to_owned()));
         }
-        // With a merge among its own commits a branch is only brought if it stands there already.
-        let (merged, linear): (Vec<_>, Vec<_>) = branches.into_iter().partition(|branch| world.has_merge(branch));
-        expected.bring_all(world, linear);
-        merged.into_iter().for_each(|branch| expected.stands(world, branch));
+        expected.bring_all(world, branches);
         Some((args, expected))
     }
 

@@ -82,14 +82,19 @@ impl Expected {
         }
     }
 
+    /// All come onto their parents. With a merge among its own commits a branch is only brought if it stands there already.
     pub(crate) fn bring_all<'a>(&mut self, world: &World, branches: impl IntoIterator<Item = &'a str>) {
         for branch in branches {
-            self.bring(world, branch);
+            if world.has_merge(branch) {
+                self.stands(world, branch);
+            } else {
+                self.bring(world, branch);
+            }
         }
     }
 
     /// The branch stays where it is, and is known to stand on its parent if it contains that.
-    pub(crate) fn stands(&mut self, before: &World, branch: &str) {
+    fn stands(&mut self, before: &World, branch: &str) {
         let Some(tip) = before.tip(branch) else { return };
         let contains = before.parent(branch).and_then(|parent| before.tip(parent));
         let contains = contains.is_some_and(|parent| before.reachable(tip).contains(parent.as_str()));

@@ -406,11 +406,17 @@ impl Storm {
     }
 }
 
-/// Whether what was uncommitted is as before. A change that the commit below has by now, too, is none any more.
+/// Whether what was uncommitted is as before. A change that the commit below has by now, too, is none any more: all of
+/// it, or what of it was staged.
 fn carried(was: &Place, is: &Place) -> bool {
     let (was_dirty, is_dirty) = (dirt(was), dirt(is));
     let same = |path: &String| was.files.get(path) == is.files.get(path);
-    is_dirty.iter().all(|(path, status)| was_dirty.get(*path) == Some(status))
+    let same_or_unstaged = |path: &String, status: &str| {
+        let before = was_dirty.get(path).map(|status| status.as_str());
+        let unstaged = before.is_some_and(|before| before.get(1..) == status.strip_prefix(' '));
+        before == Some(status) || unstaged && same(path) && was.staged(path) == is.staged(path)
+    };
+    is_dirty.iter().all(|(path, status)| same_or_unstaged(path, status))
         && was_dirty.keys().all(|path| is_dirty.contains_key(*path) || same(path))
 }
 

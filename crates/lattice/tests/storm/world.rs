@@ -64,6 +64,12 @@ impl Place {
         self.head.strip_prefix("refs/heads/")
     }
 
+    /// The line of the index for a path.
+    pub(crate) fn staged(&self, path: &str) -> Option<&[u8]> {
+        let is_of_path = |line: &&[u8]| line.ends_with(format!("\t{path}").as_bytes());
+        self.index.split(|byte| *byte == 0).find(is_of_path)
+    }
+
     pub(crate) fn unmerged(&self) -> Vec<&str> {
         let both = |letters: &str| letters.contains('U') || letters == "AA" || letters == "DD";
         self.status.iter().filter(|(_, letters)| both(letters)).map(|(path, _)| path.as_str()).collect()
