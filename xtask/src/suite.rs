@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::process::Call;
-use crate::{Failure, fuzz, openapi, samples, tools};
+use crate::{Failure, fuzz, openapi, samples, storm, tools};
 
 /// Format, lints, doc tests and documentation: what comes before the tests themselves.
 const CHECKS: [Call<'static>; 4] = [
@@ -23,13 +23,11 @@ const DEPENDENCIES: Call<'static> = cargo(&["deny", "check"]);
 /// More at once than there are cores: half of the time of most tests is waiting for the disk.
 const TESTS: [&str; 5] = ["nextest", "run", "--workspace", "--profile", "ci"];
 
-/// How much every run draws, and from where; `cargo xtask fuzz stack` and `cargo xtask kill` draw anew, and far more.
-const STORMS: [(&str, &str); 4] = [
-    ("LATTICE_FUZZ_STEPS", "3000"),
-    ("LATTICE_FUZZ_SEED", "1116"),
-    ("LATTICE_KILL_POINTS", "200"),
-    ("LATTICE_KILL_SEED", "1116"),
-];
+/// How much every run draws, each anew; `cargo xtask fuzz stack` and `cargo xtask kill` draw far more.
+const STORMS: [(&str, &str); 2] = [("LATTICE_FUZZ_STEPS", "3000"), ("LATTICE_KILL_POINTS", "200")];
+
+/// Where the draws begin; a storm that finds something says it.
+const SEEDS: [&str; 2] = ["LATTICE_FUZZ_SEED", "LATTICE_KILL_SEED"];
 
 const SHARED_MEMORY: &str = "/dev/shm";
 
@@ -57,7 +55,9 @@ pub fn run(root: &Path) -> Result<(), Failure> {
     fuzz::run(root, FUZZ_SECONDS)?;
     let threads = format!("--test-threads={}", 2 * std::thread::available_parallelism().map_or(1, usize::from));
     let arguments: Vec<_> = TESTS.into_iter().chain([threads.as_str()]).collect();
+    let seed = storm::drawn().to_string();
     let mut environment = STORMS.to_vec();
+    environment.extend(SEEDS.map(|name| (name, seed.as_str())));
     let memory = in_memory();
     let folder = memory.as_ref().map(|folder| folder.path().display().to_string());
     environment.extend(folder.as_ref().map(|folder| ("TMPDIR", folder.as_str())));
