@@ -27,8 +27,7 @@ const NEW: usize = 20_000;
 const STARTS: usize = 200;
 const CHECKPOINTS: usize = 30;
 const COPIES: usize = 3;
-/// Few: ext4 skips the numbers of files that were deleted lately, so each restore makes the next one slower.
-const RESTORES: usize = 10;
+const RESTORES: usize = 30;
 const STATUSES: usize = 10;
 
 /// A repository that sprites start from.
@@ -225,6 +224,8 @@ fn checkpoints(large: &mut Fixture) {
     drop(agent);
     let mut times = Vec::new();
     for _ in 0..RESTORES {
+        let spec = large.spec(&place, &["bash", "-c", &format!("n=later; {}", change())]);
+        Sandbox::run(&large.program, &spec, 1 << 20).expect("it changes as much again");
         settle();
         timed(&mut times, || {
             place.restore(&id).expect("it is restored");

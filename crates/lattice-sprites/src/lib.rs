@@ -19,6 +19,8 @@ pub mod run;
 pub mod sandbox;
 pub mod skills;
 pub mod store;
+#[cfg(target_os = "linux")]
+mod tree;
 
 use std::path::{Path, PathBuf};
 

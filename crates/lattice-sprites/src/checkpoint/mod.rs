@@ -2,7 +2,7 @@
 //!
 //! A pack holds the content of files that changed since the checkpoint before, and a list of everything that
 //! is in the upper layers, with the packs that have its content. So it costs what changed, and a restore
-//! needs no history of layers: it writes the list's files into empty ones.
+//! needs no history of layers: it makes them what the list says.
 
 mod manifest;
 mod pack;
@@ -16,7 +16,7 @@ use std::os::fd::OwnedFd;
 
 pub use manifest::{Difference, ManifestError, difference};
 pub(crate) use pack::{Packed, pack};
-pub use restore::{RestoreError, restore, restored_paths};
+pub use restore::{Checkpoint, RestoreError, restored_paths};
 
 /// The places that a checkpoint covers, and where packs go.
 pub(crate) struct Roots {

@@ -1,12 +1,15 @@
-//! Rebuilds the layers of a checkpoint in empty folders.
+//! Makes the layers what they were at a checkpoint.
+//!
+//! What is as it was stays, so a restore costs what changed. Nothing is taken for the same by its times: content that is
+//! kept was compared with the checkpoint's.
 
 use std::collections::hash_map::Entry as Slot;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ffi::OsStr;
-use std::fs::{self, File};
+use std::fs::{self, File, Metadata};
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::FileExt as _;
+use std::os::unix::fs::{FileExt as _, FileTypeExt as _, MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -14,9 +17,15 @@ use rustix::fs::{AtFlags, CWD, FileType, Gid, Mode, OFlags, Timespec, Timestamps
 
 use super::manifest::{Body, Entry, Layer, Manifest, ManifestError, Piece};
 use super::pack_name;
+use super::walk::read_attributes;
+use crate::tree::remove_all;
 
 /// More would only wait for each other.
 const MOST_WORKERS: usize = 4;
+
+/// Rights without which the owner cannot read and change a file, or a folder.
+const OPEN_FILE: u32 = 0o600;
+const OPEN_FOLDER: u32 = 0o700;
 
 /// Why a checkpoint cannot be restored.
 #[derive(Debug, thiserror::Error)]
@@ -27,30 +36,75 @@ pub enum RestoreError {
     Io { path: String, source: io::Error },
 }
 
-/// Writes what the checkpoint holds into two empty folders, which belong to `owner` if one is given.
-pub fn restore(
-    packs: &Path,
-    id: &str,
-    (workspace, home): (&Path, &Path),
-    owner: Option<u32>,
-) -> Result<(), RestoreError> {
-    let manifest = Manifest::read(packs, id)?;
-    let path = |entry: &Entry| {
-        let top = match entry.layer {
-            Layer::Workspace => workspace,
-            Layer::Home => home,
+/// A checkpoint that is there as a whole.
+pub struct Checkpoint {
+    packs: PathBuf,
+    manifest: Manifest,
+}
+
+impl Checkpoint {
+    /// Reads the list of a checkpoint, and sees that everything it names is there.
+    pub fn open(packs: &Path, id: &str) -> Result<Self, ManifestError> {
+        let manifest = Manifest::read(packs, id)?;
+        for (pack, end) in manifest.packs.iter().zip(ends(&manifest)).filter(|(_, end)| *end > 0) {
+            match fs::metadata(packs.join(pack_name(pack))) {
+                Ok(found) if found.len() >= end => {}
+                Ok(_) => return Err(ManifestError::Damaged(pack.clone())),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                    return Err(ManifestError::Missing(pack.clone()));
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(Self { packs: packs.to_owned(), manifest })
+    }
+
+    /// Makes two folders what they were. New files belong to `owner` if one is given.
+    ///
+    /// Nobody else may change the folders meanwhile. Who is cut off has left something in between, and does it again.
+    pub fn restore(&self, (workspace, home): (&Path, &Path), owner: Option<u32>) -> Result<(), RestoreError> {
+        let entries = &self.manifest.entries;
+        let path = |entry: &Entry| {
+            let top = match entry.layer {
+                Layer::Workspace => workspace,
+                Layer::Home => home,
+            };
+            if entry.path.is_empty() { top.to_owned() } else { top.join(OsStr::from_bytes(&entry.path)) }
         };
-        top.join(OsStr::from_bytes(&entry.path))
-    };
-    let paths: Vec<PathBuf> = manifest.entries.iter().map(path).collect();
-    let (parts, tops, links) = parts(&manifest.entries);
-    let restore = Restore { folder: packs, manifest: &manifest, paths: &paths, owner };
-    // A top is there already; it gets its rights and times with the other folders, when nothing is put into it any more.
-    restore.make_all(&tops, &mut Source::new())?;
-    at_once(&parts, |part, source| restore.make_all(part, source))?;
-    restore.make_all(&links, &mut Source::new())?;
-    at_once(&parts, |part, _| restore.finish_folders(part))?;
-    restore.finish_folders(&tops)
+        let paths: Vec<PathBuf> = entries.iter().map(path).collect();
+        let linked = entries.iter().filter_map(|entry| match entry.body {
+            Body::Link(first) => Some(first as usize),
+            Body::Folder | Body::File(_) | Body::Symlink(_) | Body::Fifo | Body::Whiteout => None,
+        });
+        let restore = Restore {
+            folder: &self.packs,
+            manifest: &self.manifest,
+            expected: paths.iter().map(PathBuf::as_path).collect(),
+            linked: linked.collect(),
+            paths: &paths,
+            owner,
+        };
+        let (parts, tops, links) = parts(entries);
+        // A folder gets its rights and times when nothing is put into it any more.
+        restore.put_all(&tops, &mut Source::new())?;
+        at_once(&parts, |part, source| restore.put_all(part, source))?;
+        restore.put_all(&links, &mut Source::new())?;
+        at_once(&parts, |part, _| restore.finish_folders(part))?;
+        restore.finish_folders(&tops)
+    }
+}
+
+/// How long each pack must be at least.
+fn ends(manifest: &Manifest) -> Vec<u64> {
+    let mut ends = vec![0; manifest.packs.len()];
+    for entry in &manifest.entries {
+        let Body::File(pieces) = &entry.body else { continue };
+        for piece in pieces {
+            let end = &mut ends[piece.pack as usize];
+            *end = piece.pack_at.saturating_add(piece.length).max(*end);
+        }
+    }
+    ends
 }
 
 /// Numbers of entries, in the order in which they are made.
@@ -96,33 +150,31 @@ fn at_once(
 /// The packs that a checkpoint needs, its own among them.
 pub fn restored_paths(packs: &Path, id: &str) -> Result<Vec<PathBuf>, ManifestError> {
     let manifest = Manifest::read(packs, id)?;
-    let mut used = vec![id.to_owned()];
-    for entry in &manifest.entries {
-        if let Body::File(pieces) = &entry.body {
-            used.extend(pieces.iter().map(|piece| manifest.packs[piece.pack as usize].clone()));
-        }
-    }
-    used.sort_unstable();
-    used.dedup();
-    Ok(used.into_iter().map(|id| packs.join(pack_name(&id))).collect())
+    let used = manifest.packs.iter().zip(ends(&manifest)).filter(|(pack, end)| *end > 0 || *pack == id);
+    Ok(used.map(|(pack, _)| packs.join(pack_name(pack))).collect())
 }
 
 struct Restore<'a> {
     folder: &'a Path,
     manifest: &'a Manifest,
     paths: &'a [PathBuf],
+    /// The same, to look up.
+    expected: HashSet<&'a Path>,
+    /// Entries with further names.
+    linked: HashSet<usize>,
     owner: Option<u32>,
 }
 
-/// Packs that are open, and room for what is copied out of them.
+/// Packs that are open, and room for what is read of them and of what is there.
 struct Source {
     open: HashMap<u32, File>,
     buffer: Vec<u8>,
+    there: Vec<u8>,
 }
 
 impl Source {
     fn new() -> Self {
-        Self { open: HashMap::new(), buffer: vec![0; 1 << 17] }
+        Self { open: HashMap::new(), buffer: vec![0; 1 << 17], there: vec![0; 1 << 17] }
     }
 }
 
@@ -131,31 +183,97 @@ impl Restore<'_> {
         move |source| RestoreError::Io { path: self.paths[number].display().to_string(), source }
     }
 
-    fn make_all(&self, part: &Part, source: &mut Source) -> Result<(), RestoreError> {
-        part.iter().try_for_each(|&number| self.make(number, source).map_err(self.at(number)))
+    fn put_all(&self, part: &Part, source: &mut Source) -> Result<(), RestoreError> {
+        part.iter().try_for_each(|&number| self.put(number, source).map_err(self.at(number)))
     }
 
-    /// Gives folders their rights and times, the innermost first.
+    fn put(&self, number: usize, source: &mut Source) -> io::Result<()> {
+        let (entry, path) = (&self.manifest.entries[number], self.paths[number].as_path());
+        match (self.kept(number)?, &entry.body) {
+            (None, _) => self.make(entry, path, source),
+            (Some(found), Body::Folder) => self.clear(&found, path),
+            (Some(found), Body::File(pieces)) => {
+                let is_same = found.len() == entry.size && self.is_same(&found, pieces, path, source)?;
+                if !is_same {
+                    let file = open(path, OFlags::WRONLY | OFlags::TRUNC)?;
+                    return self.fill(entry, pieces, &file, source);
+                }
+                if is_finished(entry, &found) { Ok(()) } else { finish(entry, path) }
+            }
+            (Some(found), _) if is_finished(entry, &found) => Ok(()),
+            (Some(_), _) => finish(entry, path),
+        }
+    }
+
+    /// What is there in the place of an entry and can stay; anything else is removed.
+    fn kept(&self, number: usize) -> io::Result<Option<Metadata>> {
+        let (entry, path) = (&self.manifest.entries[number], self.paths[number].as_path());
+        let found = match fs::symlink_metadata(path) {
+            Ok(found) => found,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let kind = found.file_type();
+        let stays = match &entry.body {
+            Body::Folder => kind.is_dir(),
+            Body::File(_) => {
+                let is_alone = found.nlink() == 1 && !self.linked.contains(&number);
+                kind.is_file() && is_alone && found.mode() & OPEN_FILE == OPEN_FILE
+            }
+            Body::Link(_) => false,
+            Body::Symlink(target) => kind.is_symlink() && fs::read_link(path)?.as_os_str().as_bytes() == target,
+            Body::Fifo => kind.is_fifo(),
+            Body::Whiteout => kind.is_char_device() && found.rdev() == 0,
+        };
+        let stays = stays && (kind.is_dir() || kind.is_symlink() || attributes(path)? == sorted(&entry.attributes));
+        if stays {
+            return Ok(Some(found));
+        }
+        remove_all(path)?;
+        Ok(None)
+    }
+
+    /// Removes from a folder what was not in it.
+    fn clear(&self, found: &Metadata, folder: &Path) -> io::Result<()> {
+        if found.mode() & OPEN_FOLDER != OPEN_FOLDER {
+            fs::set_permissions(folder, fs::Permissions::from_mode(OPEN_FOLDER))?;
+        }
+        for found in fs::read_dir(folder)? {
+            let path = found?.path();
+            if !self.expected.contains(path.as_path()) {
+                remove_all(&path)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives folders their attributes, rights and times, the innermost first.
     fn finish_folders(&self, part: &Part) -> Result<(), RestoreError> {
         let is_folder = |number: &&usize| self.manifest.entries[**number].body == Body::Folder;
         let mut folders = part.iter().rev().filter(is_folder);
         folders.try_for_each(|&number| {
-            finish(&self.manifest.entries[number], &self.paths[number]).map_err(self.at(number))
+            let (entry, path) = (&self.manifest.entries[number], self.paths[number].as_path());
+            drop_attributes(entry, path).and_then(|()| finish(entry, path)).map_err(self.at(number))
         })
     }
 
-    fn make(&self, number: usize, source: &mut Source) -> io::Result<()> {
-        let (entry, path) = (&self.manifest.entries[number], self.paths[number].as_path());
+    fn make(&self, entry: &Entry, path: &Path, source: &mut Source) -> io::Result<()> {
         match &entry.body {
             Body::Folder => {
-                match fs::create_dir(path) {
-                    Err(error) if error.kind() == io::ErrorKind::AlreadyExists && entry.path.is_empty() => {}
-                    made => made?,
-                }
+                fs::create_dir(path)?;
                 return self.own(path);
             }
             Body::Link(first) => return fs::hard_link(&self.paths[*first as usize], path),
-            Body::File(pieces) => return self.file(entry, pieces, path, source),
+            Body::File(pieces) => {
+                let file = open(path, OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL)?;
+                if let Some(owner) = self.owner {
+                    rustix::fs::fchown(&file, Some(Uid::from_raw(owner)), Some(Gid::from_raw(owner)))?;
+                }
+                for (name, value) in &entry.attributes {
+                    rustix::fs::fsetxattr(&file, name.as_slice(), value, XattrFlags::empty())?;
+                }
+                return self.fill(entry, pieces, &file, source);
+            }
             Body::Symlink(target) => std::os::unix::fs::symlink(OsStr::from_bytes(target), path)?,
             Body::Fifo => rustix::fs::mknodat(CWD, path, FileType::Fifo, Mode::from_raw_mode(0o600), 0)?,
             Body::Whiteout => {
@@ -163,45 +281,69 @@ impl Restore<'_> {
             }
         }
         self.own(path)?;
-        match entry.body {
-            Body::Symlink(_) => times(entry, path),
-            Body::Folder | Body::File(_) | Body::Link(_) | Body::Fifo | Body::Whiteout => finish(entry, path),
-        }
+        finish(entry, path)
     }
 
-    /// All through one open file: each path would be looked up again.
-    fn file(&self, entry: &Entry, pieces: &[Piece], path: &Path, source: &mut Source) -> io::Result<()> {
-        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let file = File::from(rustix::fs::open(path, flags, Mode::from_raw_mode(0o600))?);
+    /// Whether a file of the right length has this content, in one piece without holes.
+    fn is_same(&self, found: &Metadata, pieces: &[Piece], path: &Path, source: &mut Source) -> io::Result<bool> {
+        let is_whole = match pieces {
+            [] => found.len() == 0,
+            [piece] => piece.file_at == 0 && piece.length == found.len() && found.blocks() * 512 >= found.len(),
+            _ => false,
+        };
+        if !is_whole {
+            return Ok(false);
+        }
+        let (Some(piece), file) = (pieces.first(), open(path, OFlags::RDONLY)?) else { return Ok(true) };
+        let mut there = std::mem::take(&mut source.there);
+        let mut is_same = true;
+        self.read(piece, source, |bytes, at| {
+            let there = &mut there[..bytes.len()];
+            is_same = file.read_exact_at(there, at).map(|()| there == bytes)?;
+            Ok(is_same)
+        })?;
+        source.there = there;
+        Ok(is_same)
+    }
+
+    /// All through one open file, which is empty: each path would be looked up again.
+    fn fill(&self, entry: &Entry, pieces: &[Piece], file: &File, source: &mut Source) -> io::Result<()> {
         let mut end = 0;
         for piece in pieces {
-            let pack = match source.open.entry(piece.pack) {
-                Slot::Occupied(open) => open.into_mut(),
-                Slot::Vacant(slot) => {
-                    let name = pack_name(&self.manifest.packs[piece.pack as usize]);
-                    slot.insert(File::open(self.folder.join(name))?)
-                }
-            };
-            let mut done = 0;
-            while done < piece.length {
-                let most = usize::try_from(piece.length - done).unwrap_or(usize::MAX).min(source.buffer.len());
-                pack.read_exact_at(&mut source.buffer[..most], piece.pack_at + done)?;
-                file.write_all_at(&source.buffer[..most], piece.file_at + done)?;
-                done += most as u64;
-            }
+            self.read(piece, source, |bytes, at| file.write_all_at(bytes, at).map(|()| true))?;
             end = end.max(piece.file_at + piece.length);
         }
         if end != entry.size {
             file.set_len(entry.size)?;
         }
-        if let Some(owner) = self.owner {
-            rustix::fs::fchown(&file, Some(Uid::from_raw(owner)), Some(Gid::from_raw(owner)))?;
+        rustix::fs::fchmod(file, Mode::from_raw_mode(entry.mode))?;
+        Ok(rustix::fs::futimens(file, &timestamps(entry))?)
+    }
+
+    /// Hands the bytes of a piece on, with their place in the file, for as long as they are wanted.
+    fn read(
+        &self,
+        piece: &Piece,
+        source: &mut Source,
+        mut take: impl FnMut(&[u8], u64) -> io::Result<bool>,
+    ) -> io::Result<()> {
+        let pack = match source.open.entry(piece.pack) {
+            Slot::Occupied(open) => open.into_mut(),
+            Slot::Vacant(slot) => {
+                let name = pack_name(&self.manifest.packs[piece.pack as usize]);
+                slot.insert(File::open(self.folder.join(name))?)
+            }
+        };
+        let mut done = 0;
+        while done < piece.length {
+            let most = usize::try_from(piece.length - done).unwrap_or(usize::MAX).min(source.buffer.len());
+            pack.read_exact_at(&mut source.buffer[..most], piece.pack_at + done)?;
+            if !take(&source.buffer[..most], piece.file_at + done)? {
+                break;
+            }
+            done += most as u64;
         }
-        for (name, value) in &entry.attributes {
-            rustix::fs::fsetxattr(&file, name.as_slice(), value, XattrFlags::empty())?;
-        }
-        rustix::fs::fchmod(&file, Mode::from_raw_mode(entry.mode))?;
-        Ok(rustix::fs::futimens(&file, &timestamps(entry))?)
+        Ok(())
     }
 
     fn own(&self, path: &Path) -> io::Result<()> {
@@ -211,16 +353,47 @@ impl Restore<'_> {
     }
 }
 
-/// Attributes, rights and times, in this order: the last two would be changed by the first.
-fn finish(entry: &Entry, path: &Path) -> io::Result<()> {
-    for (name, value) in &entry.attributes {
-        rustix::fs::lsetxattr(path, name.as_slice(), value, XattrFlags::empty())?;
-    }
-    rustix::fs::chmodat(CWD, path, Mode::from_raw_mode(entry.mode), AtFlags::empty())?;
-    times(entry, path)
+fn open(path: &Path, flags: OFlags) -> io::Result<File> {
+    let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    Ok(File::from(rustix::fs::open(path, flags, Mode::from_raw_mode(OPEN_FILE))?))
 }
 
-fn times(entry: &Entry, path: &Path) -> io::Result<()> {
+type Attributes = Vec<(Vec<u8>, Vec<u8>)>;
+
+fn sorted(attributes: &Attributes) -> Attributes {
+    let mut attributes = attributes.clone();
+    attributes.sort_unstable();
+    attributes
+}
+
+fn attributes(path: &Path) -> io::Result<Attributes> {
+    Ok(sorted(&read_attributes(path.as_os_str().as_bytes())?))
+}
+
+/// Removes attributes that a folder did not have.
+fn drop_attributes(entry: &Entry, path: &Path) -> io::Result<()> {
+    for (name, _) in attributes(path)? {
+        if !entry.attributes.iter().any(|(wanted, _)| *wanted == name) {
+            rustix::fs::lremovexattr(path, name.as_slice())?;
+        }
+    }
+    Ok(())
+}
+
+/// Whether something that stays has its rights and times.
+fn is_finished(entry: &Entry, found: &Metadata) -> bool {
+    let has_rights = matches!(entry.body, Body::Symlink(_)) || found.mode() & 0o7777 == entry.mode;
+    has_rights && (found.mtime(), found.mtime_nsec()) == entry.modified
+}
+
+/// Attributes, rights and times, in this order: the last two would be changed by the first.
+fn finish(entry: &Entry, path: &Path) -> io::Result<()> {
+    if !matches!(entry.body, Body::Symlink(_)) {
+        for (name, value) in &entry.attributes {
+            rustix::fs::lsetxattr(path, name.as_slice(), value, XattrFlags::empty())?;
+        }
+        rustix::fs::chmodat(CWD, path, Mode::from_raw_mode(entry.mode), AtFlags::empty())?;
+    }
     Ok(rustix::fs::utimensat(CWD, path, &timestamps(entry), AtFlags::SYMLINK_NOFOLLOW)?)
 }
 

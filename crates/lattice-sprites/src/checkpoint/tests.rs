@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{CWD, FileType, Mode, XattrFlags};
 
 use super::manifest::{Body, Entry, Layer, MAGIC, Manifest};
-use super::{Packed, Roots, difference, pack, restore};
+use super::{Checkpoint, Packed, RestoreError, Roots, difference, pack};
 
 struct World {
     folder: tempfile::TempDir,
@@ -42,10 +42,13 @@ impl World {
     /// Restores into new folders and gives the one of the workspace.
     fn restored(&self, id: &str) -> PathBuf {
         let to = self.path(&format!("restored-{id}"));
-        fs::create_dir_all(to.join("home")).expect("a folder");
-        fs::create_dir_all(to.join("upper")).expect("a folder");
-        restore(&self.path("packs"), id, (&to.join("upper"), &to.join("home")), None).expect("a restore");
+        fs::create_dir(&to).expect("a folder");
+        self.restore(id, (&to.join("upper"), &to.join("home"))).expect("a restore");
         to.join("upper")
+    }
+
+    fn restore(&self, id: &str, folders: (&Path, &Path)) -> Result<(), RestoreError> {
+        Checkpoint::open(&self.path("packs"), id)?.restore(folders, None)
     }
 }
 
@@ -161,10 +164,64 @@ fn checkpoints_are_restored_as_they_were() {
             world.checkpoint(&id, previous.as_deref());
             expected.push((id, described(&world.path("upper"))));
         }
-        for (id, was) in expected {
-            assert_eq!(described(&world.restored(&id)), was, "round {round}, {id}");
+        for (id, was) in &expected {
+            assert_eq!(described(&world.restored(id)), *was, "round {round}, {id}");
+        }
+        // In place, over whatever is there: what stays is no less right than what is made.
+        for number in 20..40 {
+            (0..dice.roll(6)).for_each(|_| change(&world.path("upper"), &mut dice, number));
+            let (id, was) = &expected[dice.roll(expected.len())];
+            world.restore(id, (&world.path("upper"), &world.path("home"))).expect("a restore");
+            assert_eq!(described(&world.path("upper")), *was, "round {round}, {id} in place");
         }
     }
+}
+
+#[test]
+fn a_restore_writes_what_changed_and_believes_no_times() {
+    let world = World::new();
+    let upper = world.path("upper");
+    (0..50).for_each(|number| fs::write(upper.join(format!("f{number}")), "as it was").expect("a file"));
+    fs::create_dir(upper.join("closed")).expect("a folder");
+    fs::write(upper.join("closed/f"), "as it was").expect("a file");
+    let closed = |mode| fs::set_permissions(upper.join("closed"), fs::Permissions::from_mode(mode)).expect("rights");
+    closed(0o500);
+    world.checkpoint("chk_1", None);
+    let was = described(&upper);
+    let inode = |name: &str| fs::symlink_metadata(upper.join(name)).expect("a file").ino();
+    let inodes: Vec<_> = (0..50).map(|number| inode(&format!("f{number}"))).collect();
+    // The same length and the same times, and a tree where nothing was.
+    let times = fs::metadata(upper.join("f7")).and_then(|found| found.modified()).expect("a time");
+    fs::write(upper.join("f7"), "as it is.").expect("a file");
+    fs::File::options().write(true).open(upper.join("f7")).and_then(|file| file.set_modified(times)).expect("a time");
+    closed(0o700);
+    fs::create_dir_all(upper.join("closed/new/deep")).expect("a folder");
+    fs::set_permissions(upper.join("closed/new"), fs::Permissions::from_mode(0o000)).expect("rights");
+    closed(0o000);
+    world.restore("chk_1", (&upper, &world.path("home"))).expect("a restore");
+    assert_eq!(described(&upper), was);
+    assert_eq!((0..50).map(|number| inode(&format!("f{number}"))).collect::<Vec<_>>(), inodes, "no file is made anew");
+    closed(0o700);
+}
+
+#[test]
+fn a_checkpoint_without_all_its_packs_is_refused_before_anything_changes() {
+    let world = World::new();
+    fs::write(world.path("upper/a"), "a").expect("a file");
+    world.checkpoint("chk_1", None);
+    fs::write(world.path("upper/b"), "b").expect("a file");
+    world.checkpoint("chk_2", Some("chk_1"));
+    fs::write(world.path("upper/a"), "newer").expect("a file");
+    let was = described(&world.path("upper"));
+    let refused = || {
+        let refused = world.restore("chk_2", (&world.path("upper"), &world.path("home"))).expect_err("a refusal");
+        assert_eq!(described(&world.path("upper")), was);
+        refused.to_string()
+    };
+    fs::write(world.path("packs/chk_1.pack"), "").expect("a cut pack");
+    assert!(refused().contains("`chk_1` is damaged"));
+    fs::remove_file(world.path("packs/chk_1.pack")).expect("a pack");
+    assert!(refused().contains("`chk_1` is not there"));
 }
 
 #[test]
@@ -188,11 +245,8 @@ fn a_pack_that_was_not_finished_or_is_damaged_is_no_checkpoint() {
     let world = World::new();
     fs::write(world.path("upper/a"), "a").expect("a file");
     drop(pack(&world.roots(), "chk_1", None, &BTreeSet::new()).expect("a pack that is not published"));
-    let refused = |id: &str| {
-        restore(&world.path("packs"), id, (&world.path("x"), &world.path("y")), None)
-            .expect_err("a refusal")
-            .to_string()
-    };
+    let refused =
+        |id: &str| world.restore(id, (&world.path("x"), &world.path("y"))).expect_err("a refusal").to_string();
     assert!(refused("chk_1").contains("is not there"));
     assert!(refused("../../etc/passwd").contains("is not there"));
     world.checkpoint("chk_1", None);
@@ -237,7 +291,7 @@ fn a_list_that_leads_out_through_a_link_is_refused_and_nothing_is_written() {
         fs::write(world.path(&format!("packs/{id}.pack")), [&MAGIC[..], &list, &numbers, MAGIC].concat())
             .expect("a pack");
         fs::create_dir_all(world.path(name).join("home")).expect("a folder");
-        restore(&world.path("packs"), &id, (&world.path(name), &world.path(name).join("home")), None)
+        world.restore(&id, (&world.path(name), &world.path(name).join("home")))
     };
     restored("sound", Body::Folder, Body::Fifo).expect("the same list with a folder");
     for body in [Body::Whiteout, Body::Fifo, Body::File(Vec::new()), Body::Folder] {

@@ -12,7 +12,7 @@ mod tests;
 
 pub use land::{LandError, Landing, Work, branches_inside, land};
 pub use lattice_repo::workspace::{Collect, Uncommitted};
-pub use place::{PlaceError, Replaced, SpritePlace, remove_base};
+pub use place::{PlaceError, SpritePlace, remove_base};
 pub use session::{RecordError, session_id};
 pub use state::{Ending, Happening, Verdict, next, verdict};
 pub use supervise::{

@@ -3,7 +3,7 @@
 //! ```text
 //! base/<commit>/        a checkout that all sprites from this commit share, never written again
 //! <sprite>/upper/       what the sprite changed in its workspace
-//! <sprite>/home/        the same for its home
+//! <sprite>/home/        its home
 //! <sprite>/mail/        becomes /workspace/.lattice
 //! <sprite>/packs/       checkpoints
 //! <sprite>/sessions/    session records, one for each checkpoint
@@ -17,14 +17,16 @@ use std::fs;
 use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
-use std::thread::JoinHandle;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use lattice_context::chunk::CompressedContext;
 use lattice_model::id::Oid;
 use lattice_model::name::BranchName;
 use lattice_repo::workspace;
 
+use crate::checkpoint::{Checkpoint, RestoreError};
 use crate::sandbox::{Bind, ID_FOR_ROOT, Isolation, Layer, Limits, Probe, Sandbox, SandboxError, Spec, Tree};
+use crate::tree::remove_all;
 
 /// Why a place could not be made.
 #[derive(Debug, thiserror::Error)]
@@ -33,6 +35,8 @@ pub enum PlaceError {
     Io { path: String, source: io::Error },
     #[error("the checkout of {commit} could not be made")]
     Base { commit: String, source: SandboxError },
+    #[error(transparent)]
+    Restore(#[from] RestoreError),
 }
 
 /// The folders of one sprite.
@@ -52,11 +56,11 @@ pub struct SpritePlace {
     pub omit: Vec<Layer>,
 }
 
-/// Layers of a checkpoint that are whole.
-const RESTORED: &str = "restored";
+/// Names the checkpoint that the layers are becoming, for as long as they are something in between.
+const RESTORING: &str = "restoring";
 
-/// Layers that a restore put aside.
-const REPLACED: &str = "replaced";
+/// How folders begin that overlays work in.
+const WORK: &str = "work-";
 
 /// Where the agent sees this program.
 const PROGRAM_INSIDE: &str = "/run/lattice/lattice";
@@ -259,19 +263,35 @@ impl SpritePlace {
 
     /// Workspace and home, as the agent or a restore left them.
     fn layers(&self, commit: Oid) -> Result<[Tree; 2], PlaceError> {
-        self.finish_restore().map_err(at(&self.own))?;
-        if self.isolation == Isolation::None {
-            return Ok([Tree::Plain(self.own.join("upper")), Tree::Plain(self.own.join("home"))]);
-        }
-        Ok([self.overlay("upper", &self.base(commit))?, self.overlay("home", &self.own.join("empty"))?])
+        self.finish_restore()?;
+        let upper = self.own.join("upper");
+        let workspace = match self.isolation {
+            Isolation::Strict => Tree::Overlay { lower: vec![self.base(commit)], upper, work: self.new_work()? },
+            Isolation::None => Tree::Plain(upper),
+        };
+        // Nothing is below a home, so it needs no overlay, which is what a sandbox takes longest to make.
+        Ok([workspace, Tree::Plain(self.own.join("home"))])
     }
 
-    /// An overlay; each mount gets a work folder of its own, since one that was used cannot be used again.
-    fn overlay(&self, upper: &str, lower: &Path) -> Result<Tree, PlaceError> {
-        let work = self.own.join(format!("work-{upper}"));
+    /// A work folder for one mount, since one that was used cannot be used again.
+    fn new_work(&self) -> Result<PathBuf, PlaceError> {
+        static MADE: AtomicU32 = AtomicU32::new(0);
+        let number = MADE.fetch_add(1, Ordering::Relaxed);
+        let work = self.own.join(format!("{WORK}{}-{number}", std::process::id()));
         remove_all(&work).map_err(at(&work))?;
         self.folder(&work)?;
-        Ok(Tree::Overlay { lower: vec![lower.to_owned()], upper: self.own.join(upper), work })
+        Ok(work)
+    }
+
+    /// Removes work folders that were used. Nothing of the sprite may run.
+    pub fn tidy(&self) -> io::Result<()> {
+        for entry in fs::read_dir(&self.own)? {
+            let entry = entry?;
+            if entry.file_name().as_encoded_bytes().starts_with(WORK.as_bytes()) {
+                remove_all(&entry.path())?;
+            }
+        }
+        Ok(())
     }
 
     /// What every command finds in its environment.
@@ -297,40 +317,26 @@ impl SpritePlace {
         fixed.map(|(name, value)| (name.to_owned(), value)).into()
     }
 
-    /// Puts the layers of a checkpoint in the place of those that are there.
-    pub fn restore(&self, id: &str) -> Result<Replaced, crate::checkpoint::RestoreError> {
-        let wrong =
-            |path: &Path, source| crate::checkpoint::RestoreError::Io { path: path.display().to_string(), source };
-        let (fresh, replaced) = (self.own.join("restoring"), self.own.join(REPLACED));
-        self.finish_restore().map_err(|source| wrong(&self.own, source))?;
-        for left in [&fresh, &replaced] {
-            remove_all(left).map_err(|source| wrong(left, source))?;
-        }
-        let (upper, home) = (fresh.join("upper"), fresh.join("home"));
-        for folder in [&fresh, &upper, &home] {
-            self.folder(folder).map_err(|error| wrong(folder, io::Error::other(error.to_string())))?;
-        }
-        crate::checkpoint::restore(&self.packs(), id, (&upper, &home), self.owner)?;
-        // From here on the layers are those of the checkpoint; whoever needs them finishes what is cut off.
-        let ready = self.own.join(RESTORED);
-        rename(&fresh, &ready).and_then(|()| self.finish_restore()).map_err(|source| wrong(&ready, source))?;
-        Ok(Replaced::remove(replaced))
+    /// Makes the layers what they were at a checkpoint.
+    pub fn restore(&self, id: &str) -> Result<(), RestoreError> {
+        // Before anything changes: what is not there as a whole is no checkpoint.
+        let checkpoint = Checkpoint::open(&self.packs(), id)?;
+        let mark = self.own.join(RESTORING);
+        let wrong = |source| RestoreError::Io { path: mark.display().to_string(), source };
+        let new = mark.with_extension("new");
+        write(&new, id).and_then(|()| rename(&new, &mark)).map_err(wrong)?;
+        checkpoint.restore((&self.own.join("upper"), &self.own.join("home")), self.owner)?;
+        fs::remove_file(&mark).map_err(wrong)
     }
 
-    /// Puts restored layers in the place of the old ones, if a restore got that far.
-    fn finish_restore(&self) -> io::Result<()> {
-        let (ready, replaced) = (self.own.join(RESTORED), self.own.join(REPLACED));
-        for name in ["upper", "home"] {
-            let (new, old) = (ready.join(name), self.own.join(name));
-            if new.exists() {
-                if old.exists() {
-                    fs::create_dir_all(&replaced)?;
-                    rename(&old, &replaced.join(name))?;
-                }
-                rename(&new, &old)?;
-            }
+    /// Finishes a restore that was cut off.
+    fn finish_restore(&self) -> Result<(), PlaceError> {
+        let mark = self.own.join(RESTORING);
+        match fs::read_to_string(&mark) {
+            Ok(id) => Ok(self.restore(&id)?),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            Err(error) => Err(at(&mark)(error)),
         }
-        remove_all(&ready)
     }
 
     /// A file that the sandbox can read.
@@ -382,43 +388,9 @@ impl SpritePlace {
     }
 }
 
-/// Layers that a restore put aside. They are removed while others go on; who drops this waits until they are gone.
-#[derive(Debug)]
-pub struct Replaced(Option<JoinHandle<()>>);
-
-impl Replaced {
-    fn remove(folder: PathBuf) -> Self {
-        // What cannot be removed now is tried, and reported, by the next restore.
-        Self(Some(std::thread::spawn(move || drop(remove_all(&folder)))))
-    }
-}
-
-impl Drop for Replaced {
-    fn drop(&mut self) {
-        if let Some(removal) = self.0.take() {
-            let _ = removal.join();
-        }
-    }
-}
-
 /// Removes a checkout that no sprite has any more.
 pub fn remove_base(path: &Path) -> io::Result<()> {
     remove_all(path)
-}
-
-/// Removes a tree, also one whose folders were closed, as the work folder of an overlay is.
-pub(super) fn remove_all(path: &Path) -> io::Result<()> {
-    match fs::symlink_metadata(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        Err(error) => return Err(error),
-        Ok(found) if !found.is_dir() => return fs::remove_file(path),
-        Ok(_) => {}
-    }
-    fs::set_permissions(path, fs::Permissions::from_mode(0o700))?;
-    for entry in fs::read_dir(path)? {
-        remove_all(&entry?.path())?;
-    }
-    fs::remove_dir(path)
 }
 
 #[expect(clippy::disallowed_methods, reason = "files of a sprite, which its checkpoints make durable")]
@@ -426,7 +398,7 @@ fn write(path: &Path, text: &str) -> io::Result<()> {
     fs::write(path, text)
 }
 
-#[expect(clippy::disallowed_methods, reason = "folders of a sprite, moved as a whole")]
+#[expect(clippy::disallowed_methods, reason = "files and folders of a sprite, which its checkpoints make durable")]
 fn rename(from: &Path, to: &Path) -> io::Result<()> {
     fs::rename(from, to)
 }

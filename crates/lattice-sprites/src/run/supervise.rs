@@ -437,7 +437,7 @@ fn read_pipe(mut pipe: impl Read + Send + 'static, sender: SyncSender<Heard>, wr
 /// Listens in the mailbox. Paths of sockets are short, so the folder is named by its descriptor.
 fn listen(place: &SpritePlace) -> io::Result<UnixListener> {
     let mail = place.mail();
-    super::place::remove_all(&mail.join(CONTROL_SOCKET))?;
+    crate::tree::remove_all(&mail.join(CONTROL_SOCKET))?;
     let folder = File::open(&mail)?;
     let path = format!("/proc/self/fd/{}/{CONTROL_SOCKET}", std::os::fd::AsRawFd::as_raw_fd(&folder));
     let listener = UnixListener::bind(&path)?;

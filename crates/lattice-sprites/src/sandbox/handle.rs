@@ -7,9 +7,9 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::{Child, ChildStderr, ChildStdout};
 
-use super::door;
 use super::group::Group;
 use super::spec::{Isolation, Layer, Order, Report, Spec, Stage};
+use super::{door, launcher};
 use crate::process;
 
 /// Why there is no sandbox.
@@ -68,10 +68,11 @@ impl Sandbox {
         spec.entrances = group.as_ref().map(Group::entrances).unwrap_or_default();
         let mut sandbox = Self { child, control: launched.control, isolation: spec.isolation, group };
         sandbox.send(&spec)?;
-        let (doors, began) = match spec.doors.is_empty() {
-            true => (Vec::new(), Vec::new()),
-            false => door::receive(&sandbox.control)?,
-        };
+        let mut began = sandbox.give_ids(&spec)?;
+        let mut doors = Vec::new();
+        if began.is_empty() && !spec.doors.is_empty() {
+            (doors, began) = door::receive(&sandbox.control)?;
+        }
         let mut reports = Reports(BufReader::new(io::Cursor::new(began).chain(sandbox.control.try_clone()?)));
         match reports.next() {
             Some(Report::Started) => {
@@ -89,6 +90,19 @@ impl Sandbox {
                 Err(io::Error::other(format!("it ended without a word: {said}")).into())
             }
         }
+    }
+
+    /// Says who root is inside, once the launcher is where that can be said. Gives what it says instead of that.
+    fn give_ids(&mut self, spec: &Spec) -> Result<Vec<u8>, SandboxError> {
+        let Some(id) = spec.host_id.filter(|_| spec.isolation == Isolation::Strict) else { return Ok(Vec::new()) };
+        let (_, began) = door::receive(&self.control)?;
+        if began.is_empty() {
+            let given = launcher::map_from_outside(self.process(), spec, id);
+            let errno = given.err().map_or(0, |error| error.raw_os_error().unwrap_or(libc::EIO));
+            // A launcher that is gone is noticed by whoever waits for its report.
+            let _ = self.send(&errno);
+        }
+        Ok(began)
     }
 
     /// What limits it, as people are told.

@@ -91,14 +91,6 @@ pub(super) fn let_go_of_output() -> io::Result<()> {
 }
 
 fn make(spec: Spec, control: &mut Control) -> Result<i32, Refusal> {
-    let host_id = spec.host_id;
-    let inside = if spec.omit.contains(&Layer::Ids) { 0 } else { INSIDE_ID };
-    let ids = |id: u32| match spec.omit.contains(&Layer::OneId) {
-        // A test needs a second user, to whom a program can belong.
-        true => format!("{inside} {id} 1\n0 {} 1\n", id + 1),
-        false => format!("{inside} {id} 1\n"),
-    };
-    let helper = host_id.map(|id| map_from_outside(ids(id))).transpose()?;
     let outside = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
     let mut flags = libc::CLONE_NEWUSER | libc::CLONE_NEWNS | libc::CLONE_NEWPID | libc::CLONE_NEWUTS;
     flags |= libc::CLONE_NEWCGROUP;
@@ -108,13 +100,16 @@ fn make(spec: Spec, control: &mut Control) -> Result<i32, Refusal> {
         }
     }
     sys::unshare(flags).at(Stage::Namespaces, "new namespaces")?;
+    if spec.host_id.is_some() {
+        door::send(control.reader.get_ref(), &[]).at(Stage::Ids, "the supervisor")?;
+    }
     // Folders of the host may be closed to the user inside, so they are opened while this still is the user outside.
     let folders = root::Folders::open(&spec)?;
-    match helper {
-        Some(helper) => helper.map()?,
-        None => map_from_inside(inside, outside)?,
+    match spec.host_id {
+        Some(_) => await_ids(control)?,
+        None => map_from_inside(inside(&spec), outside)?,
     }
-    become_inside(inside)?;
+    become_inside(inside(&spec))?;
     if flags & libc::CLONE_NEWNET != 0 {
         let kind = rustix::net::SocketType::DGRAM;
         let socket = rustix::net::socket(rustix::net::AddressFamily::INET, kind, None).at(Stage::Namespaces, "lo")?;
@@ -161,47 +156,29 @@ fn first(spec: Spec, folders: root::Folders, control: &mut Control) -> i32 {
     }
 }
 
-/// A process outside of the new user namespace that gives it its ids.
-struct Helper {
-    process: libc::pid_t,
-    go: OwnedFd,
-    done: OwnedFd,
+fn inside(spec: &Spec) -> u32 {
+    if spec.omit.contains(&Layer::Ids) { 0 } else { INSIDE_ID }
 }
 
-/// Root must not be root inside, and only someone outside may say who it is instead.
-fn map_from_outside(map: String) -> Result<Helper, Refusal> {
-    let (go_read, go) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).at(Stage::Ids, "a pipe")?;
-    let (done, done_write) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).at(Stage::Ids, "a pipe")?;
-    let launcher = std::process::id();
-    match sys::fork().at(Stage::Ids, "a helper")? {
-        Fork::Parent(process) => Ok(Helper { process, go, done }),
-        Fork::Child => {
-            drop((go, done));
-            let mut one = [0];
-            let code = match rustix::io::read(&go_read, &mut one) {
-                Ok(1) => {
-                    let written = write(&format!("/proc/{launcher}/gid_map"), &map)
-                        .and_then(|()| write(&format!("/proc/{launcher}/uid_map"), &map));
-                    let errno = written.err().map_or(0, |error| error.raw_os_error().unwrap_or(libc::EIO));
-                    let _ = rustix::io::write(&done_write, &errno.to_ne_bytes());
-                    0
-                }
-                Ok(_) | Err(_) => 1,
-            };
-            std::process::exit(code)
-        }
+/// Root must not be root inside, and only someone outside may say who it is instead: the supervisor does.
+pub(super) fn map_from_outside(launcher: u32, spec: &Spec, id: u32) -> io::Result<()> {
+    let mut map = format!("{} {id} 1\n", inside(spec));
+    if spec.omit.contains(&Layer::OneId) {
+        // A test needs a second user, to whom a program can belong.
+        map.push_str(&format!("0 {} 1\n", id + 1));
     }
+    ["gid_map", "uid_map"].iter().try_for_each(|name| write(&format!("/proc/{launcher}/{name}"), &map))
 }
 
-impl Helper {
-    fn map(self) -> Result<(), Refusal> {
-        rustix::io::write(&self.go, &[1]).at(Stage::Ids, "the helper")?;
-        let mut errno = [0; 4];
-        rustix::io::read(&self.done, &mut errno).at(Stage::Ids, "the helper")?;
-        sys::wait(self.process, Patience::Wait);
-        match i32::from_ne_bytes(errno) {
-            0 => Ok(()),
-            errno => Err(io::Error::from_raw_os_error(errno)).at(Stage::Ids, "the user and group ids"),
+/// Waits until the supervisor has given this process its ids; what comes is the number of an error, or zero.
+fn await_ids(control: &mut Control) -> Result<(), Refusal> {
+    let mut errno = String::new();
+    control.reader.read_line(&mut errno).at(Stage::Ids, "the supervisor")?;
+    match errno.trim().parse() {
+        Ok(0) => Ok(()),
+        errno => {
+            let errno = errno.unwrap_or(libc::EIO);
+            Err(io::Error::from_raw_os_error(errno)).at(Stage::Ids, "the user and group ids")
         }
     }
 }

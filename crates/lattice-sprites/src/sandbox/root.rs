@@ -96,10 +96,11 @@ impl OpenTree {
         })
     }
 
+    /// Where what is written goes.
     fn upper(self) -> Option<OwnedFd> {
         match self {
-            Self::Overlay { upper, .. } => Some(upper),
-            Self::Plain(_) | Self::View { .. } => None,
+            Self::Overlay { upper, .. } | Self::Plain(upper) => Some(upper),
+            Self::View { .. } => None,
         }
     }
 

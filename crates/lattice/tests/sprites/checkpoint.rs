@@ -103,7 +103,8 @@ fn what_is_written_after_a_checkpoint_is_never_in_it() {
     for id in &checkpoints {
         let (workspace, home) = (folder.path().join(id), folder.path().join(format!("{id}-home")));
         [&workspace, &home].iter().for_each(|folder| std::fs::create_dir(folder).expect("a folder"));
-        lattice_sprites::checkpoint::restore(&packs, id, (&workspace, &home), None).expect("it is restored");
+        let checkpoint = lattice_sprites::checkpoint::Checkpoint::open(&packs, id).expect("it is there");
+        checkpoint.restore((&workspace, &home), None).expect("it is restored");
         let number = |name: &str| -> u64 {
             std::fs::read_to_string(workspace.join(name)).expect("a file").parse().expect("a number")
         };

@@ -136,7 +136,8 @@ impl World {
         }
     }
 
-    /// Goes back to one of the checkpoints; who does it may be killed, and then it is done again, or another one.
+    /// Goes back to one of the checkpoints; who does it may be killed, and then it is done again, or another one, or
+    /// whoever starts the agent finishes it.
     fn restore(&mut self) -> String {
         loop {
             let at = self.dice.roll(self.looks.len() as u64) as usize;
@@ -156,6 +157,9 @@ impl World {
             restorer.kill().expect("it can be killed");
             restorer.wait().expect("it ends");
             self.kills += 1;
+            if self.place.own.join("restoring").exists() && self.dice.roll(2) == 0 {
+                return id;
+            }
         }
     }
 }

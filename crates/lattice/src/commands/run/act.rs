@@ -137,7 +137,7 @@ fn landed(
     let store = store(app).map_err(failed)?;
     if place.own.exists() && supervisor(sprite).is_none() {
         if let Some(checkpoint) = &row.checkpoint {
-            drop(place.restore(checkpoint).map_err(|error| LandError::Other(error.to_string()))?);
+            place.restore(checkpoint).map_err(|error| LandError::Other(error.to_string()))?;
         }
         land_work(app, &store, (place, sprite), Collect::Commits)?;
     }

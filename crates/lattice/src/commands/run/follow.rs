@@ -8,8 +8,8 @@ use lattice_model::id::Oid;
 use lattice_model::name::BranchName;
 use lattice_sprites::protocol::{Event, EventType, Finding, Rule};
 use lattice_sprites::run::{
-    Collect, Happening, Job, LandError, Landing, Replaced, SpritePlace, Uncommitted, Usage, Verdict, Watcher, Work,
-    land, next, supervise,
+    Collect, Happening, Job, LandError, Landing, SpritePlace, Uncommitted, Usage, Verdict, Watcher, Work, land, next,
+    supervise,
 };
 use lattice_sprites::sandbox::Spec;
 use lattice_sprites::store::{ActionState, Answer, Effect, Sprite, SpriteState, Store};
@@ -27,8 +27,6 @@ pub(crate) struct Begin {
     pub(crate) spec: Spec,
     /// What it is told, if it goes on.
     pub(crate) answer: Option<Answer>,
-    /// What a restore put aside, which need not be gone before the agent runs.
-    pub(crate) replaced: Option<Replaced>,
 }
 
 /// A sprite goes on by itself so often; then it waits for a person.
@@ -58,6 +56,8 @@ pub(crate) fn follow_to_end(
                 landing?
             }
         };
+        // What cannot be removed now is removed after the next session, or with the sprite.
+        let _ = place.tidy();
         note_remotes(app, store, sprite, &landing)?;
         act::settle(app, store, sprite, act::When::AtRest)?;
         act::ask_here(app, store, sprite)?;
@@ -84,7 +84,7 @@ fn one_session(
     let (network, keys) = super::network::network(app, sprite)?;
     let mut secrets = act::given_out(app, store, sprite)?;
     secrets.extend(keys);
-    let Begin { spec, answer, replaced } = begin;
+    let Begin { spec, answer } = begin;
     let answered = answer.is_some();
     let limits = app.engine()?.settings().sprites.limits;
     let limits = Usage {
@@ -100,7 +100,6 @@ fn one_session(
         let mut watcher = Follower { app, asks, line: StatusLine::new(app), status: Status::default() };
         supervise(&job, store, &mut watcher)
     });
-    drop(replaced);
     let (verdict, outcome) = match ended {
         Ok(ended) => ended,
         Err(error) => {

@@ -16,6 +16,7 @@ use clap::Args;
 use lattice_engine::Outcome;
 use lattice_model::name::BranchName;
 use lattice_model::settings::{AgentSettings, NetworkHost, SpriteLimits, SpriteSettings};
+use lattice_sprites::checkpoint::RestoreError;
 use lattice_sprites::run::{LandError, RunError, SpritePlace, ask_for_checkpoint};
 use lattice_sprites::sandbox::Isolation;
 use lattice_sprites::store::{NewSprite, Sprite, SpriteState, Store};
@@ -264,7 +265,7 @@ pub(crate) fn run_begin(app: &App, name: &str) -> Result<Reply, Failure> {
     let spec = spec(app, (&place, &sprite), Going::First).inspect_err(|failure| {
         let _ = store.set_state(sprite.key, SpriteState::Failed, Some(&failure.message), app.now.as_str());
     })?;
-    follow_to_end(app, &mut store, (&place, &sprite), Begin { spec, answer: None, replaced: None })
+    follow_to_end(app, &mut store, (&place, &sprite), Begin { spec, answer: None })
 }
 
 /// A sprite as `run` tells it.
@@ -299,7 +300,7 @@ fn begin(app: &App, store: &Store, (place, sprite): (&SpritePlace, &Sprite), wor
     prepare::pack_code(app, place, work)?;
     prepare::tell_environment(place, store)?;
     let spec = spec(app, (place, sprite), Going::First)?;
-    Ok(Begin { spec, answer: None, replaced: None })
+    Ok(Begin { spec, answer: None })
 }
 
 /// Keeps every other process from starting the same sprite.
@@ -369,6 +370,13 @@ impl From<lattice_sprites::sandbox::SandboxError> for Failure {
     }
 }
 
+impl From<RestoreError> for Failure {
+    fn from(error: RestoreError) -> Self {
+        let cause = std::error::Error::source(&error).map(|cause| format!(": {cause}")).unwrap_or_default();
+        Self::new("not-restored", format!("{error}{cause}"))
+    }
+}
+
 impl From<LandError> for Failure {
     fn from(error: LandError) -> Self {
         let text = error.to_string();
@@ -380,6 +388,7 @@ impl From<LandError> for Failure {
             LandError::Place(lattice_sprites::run::PlaceError::Io { source, .. }) => {
                 Self::new("io", format!("{text}: {source}"))
             }
+            LandError::Place(lattice_sprites::run::PlaceError::Restore(error)) => error.into(),
             LandError::Refused(source) => {
                 let mut causes = Vec::new();
                 let mut cause: Option<&dyn std::error::Error> = Some(&source);

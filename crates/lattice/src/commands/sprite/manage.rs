@@ -34,7 +34,7 @@ pub(super) fn restore(app: &App, id: &str, checkpoint: &str) -> Result<Reply, Fa
     let (store, sprite) = find(app, id)?;
     refuse_running(&sprite)?;
     check_owned(&store, &sprite, checkpoint)?;
-    drop(place(app, &sprite)?.restore(checkpoint).map_err(not_restored)?);
+    place(app, &sprite)?.restore(checkpoint)?;
     Ok(done(&sprite, "restored", Vec::new(), format!("{id} is as it was at {checkpoint}\n")))
 }
 
@@ -179,11 +179,6 @@ pub(super) fn check_owned(store: &Store, sprite: &Sprite, checkpoint: &str) -> R
     }
     Err(Failure::new("no-such-checkpoint", format!("`{}` has no checkpoint `{checkpoint}`", sprite.name))
         .hint(format!("lattice sprite show {}", sprite.name)))
-}
-
-pub(super) fn not_restored(error: lattice_sprites::checkpoint::RestoreError) -> Failure {
-    let cause = std::error::Error::source(&error).map(|cause| format!(": {cause}")).unwrap_or_default();
-    Failure::new("not-restored", format!("{error}{cause}"))
 }
 
 fn done(sprite: &Sprite, done: &'static str, branches: Vec<String>, text: String) -> Reply {

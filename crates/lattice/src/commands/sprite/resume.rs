@@ -12,7 +12,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::look::find;
-use super::manage::{check_owned, not_restored, place, refuse_running};
+use super::manage::{check_owned, place, refuse_running};
 use crate::app::App;
 use crate::commands::emit::pair;
 use crate::commands::run;
@@ -119,12 +119,13 @@ fn after_action(
 
 /// Starts an interrupted sprite again: from its last checkpoint, or from what is left if it has none.
 fn go_on(app: &App, store: &Store, (place, sprite): (&SpritePlace, &Sprite)) -> Result<run::Begin, Failure> {
-    let restored = sprite.checkpoint.as_ref().map(|checkpoint| place.restore(checkpoint));
-    let replaced = restored.transpose().map_err(not_restored)?;
+    if let Some(checkpoint) = &sprite.checkpoint {
+        place.restore(checkpoint)?;
+    }
     // An answer that it was given before is still in its mailbox.
     let answered = store.last_answered(sprite.key)?;
     let answer = answered.map(|checkpoint| Answer { checkpoint, digest: None });
-    Ok(run::Begin { spec: run::spec(app, (place, sprite), run::Going::Again)?, answer, replaced })
+    Ok(run::Begin { spec: run::spec(app, (place, sprite), run::Going::Again)?, answer })
 }
 
 /// What the agent finds in `resume.json`.
@@ -158,12 +159,12 @@ pub(crate) fn prepared(
     if next(sprite.state, Happening::Started).is_none() {
         return Err(Failure::new("not-waiting", format!("`{}` is {}", sprite.name, sprite.state.as_str())));
     }
-    let replaced = Some(place.restore(checkpoint).map_err(not_restored)?);
+    place.restore(checkpoint)?;
     place.secret_file(&place.mail().join("resume.json"), &format!("{answer:#}\n")).map_err(not_written)?;
     mark_known(place, store, &sprite)?;
     let answer = Answer { checkpoint: checkpoint.to_owned(), digest: Some(digest.to_string()) };
     let spec = run::spec(app, (place, &sprite), run::Going::Again)?;
-    Ok(Some(run::Begin { spec, answer: Some(answer), replaced }))
+    Ok(Some(run::Begin { spec, answer: Some(answer) }))
 }
 
 /// Tells the agent which answers it has had.
