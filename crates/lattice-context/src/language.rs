@@ -1,5 +1,7 @@
 //! What is known of each language: one row per language, no code per language.
 
+use std::sync::LazyLock;
+
 /// A language as the engine sees it.
 #[derive(Debug)]
 pub struct Language {
@@ -334,8 +336,18 @@ pub fn language_of(path: &str) -> Option<&'static Language> {
         "Rakefile" | "Gemfile" => "rb",
         _ => name.rsplit_once('.').map(|(_, extension)| extension)?,
     };
-    LANGUAGES.iter().find(|language| language.extensions.contains(&extension))
+    let at = BY_EXTENSION.binary_search_by_key(&extension, |(known, _)| known).ok()?;
+    Some(BY_EXTENSION[at].1)
 }
+
+/// Every extension with the first language that has it, sorted: each file of a tree is looked up.
+static BY_EXTENSION: LazyLock<Vec<(&'static str, &'static Language)>> = LazyLock::new(|| {
+    let of = |language: &'static Language| language.extensions.iter().map(move |extension| (*extension, language));
+    let mut all: Vec<_> = LANGUAGES.iter().flat_map(of).collect();
+    all.sort_by_key(|(extension, _)| *extension);
+    all.dedup_by_key(|(extension, _)| *extension);
+    all
+});
 
 /// The language with this name.
 pub fn language_named(name: &str) -> Option<&'static Language> {

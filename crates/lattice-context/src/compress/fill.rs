@@ -2,14 +2,13 @@
 
 use std::collections::BTreeSet;
 use std::ops::Range;
-use std::sync::Arc;
 
-use super::outline::{Outline, Rendered, only_lines, without_bodies};
+use super::outline::{Rendered, only_lines, without_bodies};
 use super::outlines::Outlines;
 use super::sheet::Sheet;
-use super::{abridged, decision, longest_note};
+use super::{Structure, abridged, decision, longest_note};
 use crate::chunk::{ChunkType, CompressedContext, ContextChunk, ContextPriority, Fidelity, ScoredChunk, Verdict};
-use crate::language::{Language, language_named};
+use crate::language::language_named;
 use crate::parallel::parallel;
 use crate::prioritize::sort;
 use crate::prompt;
@@ -41,6 +40,7 @@ pub struct Fill<'a> {
     limit: u64,
     used: u64,
     slots: Vec<Slot>,
+    has_structures: bool,
 }
 
 #[derive(Debug)]
@@ -52,7 +52,7 @@ struct Slot {
     /// Bodies that are shown.
     kept: BTreeSet<usize>,
     units: u64,
-    structure: Option<(&'static Language, Arc<Outline>)>,
+    structure: Option<Structure>,
     sheet: Option<Sheet>,
 }
 
@@ -97,7 +97,8 @@ impl<'a> Fill<'a> {
             structure: None,
             sheet: None,
         };
-        Self { means, pricing, limit, used: 0, slots: chunks.into_iter().map(slot).collect() }
+        let slots = chunks.into_iter().map(slot).collect();
+        Self { means, pricing, limit, used: 0, slots, has_structures: false }
     }
 
     /// Includes what fits in the order of scores, critical chunks first; truncates code; skips the rest.
@@ -120,7 +121,12 @@ impl<'a> Fill<'a> {
             return;
         }
         let left = self.means.counter.tokens_of(room);
-        let Some(shown) = super::truncated(chunk, self.means) else {
+        self.find_structures();
+        let slot = &self.slots[at];
+        let chunk = &slot.scored.chunk;
+        let shown =
+            slot.structure.as_ref().and_then(|structure| super::truncated(chunk, structure, self.means.counter));
+        let Some(shown) = shown else {
             let tokens = chunk.tokens;
             self.slots[at].state =
                 State::Out(format!("needs {tokens} tokens, {left} are left, and cannot be truncated"));
@@ -160,9 +166,7 @@ impl<'a> Fill<'a> {
 
     /// Raises truncated chunks and takes in parts of skipped ones while there is room.
     pub fn improve(&mut self, passages: &Passages, focus: &[(String, u32)]) {
-        let outlines = self.means.outlines;
-        let structures = parallel(self.means.threads, &self.slots, |slot| structure(slot, outlines));
-        self.slots.iter_mut().zip(structures).for_each(|(slot, structure)| slot.structure = structure);
+        self.find_structures();
         let numbered: Vec<(usize, &Slot)> = self.slots.iter().enumerate().collect();
         let offers = parallel(self.means.threads, &numbered, |(at, slot)| offers(*at, slot, passages, focus));
         let mut offers: Vec<Offer> = offers.into_iter().flatten().collect();
@@ -174,6 +178,16 @@ impl<'a> Fill<'a> {
         }
         for at in 0..self.slots.len() {
             self.take_lines(at);
+        }
+    }
+
+    /// Finds the structure of everything that is not shown whole by now, all at once: the passes go one by one.
+    fn find_structures(&mut self) {
+        if !self.has_structures {
+            let outlines = self.means.outlines;
+            let structures = parallel(self.means.threads, &self.slots, |slot| structure(slot, outlines));
+            self.slots.iter_mut().zip(structures).for_each(|(slot, structure)| slot.structure = structure);
+            self.has_structures = true;
         }
     }
 
@@ -326,16 +340,17 @@ fn price(chunk: &ContextChunk, pricing: Pricing, counter: &dyn TokenCounter) -> 
     }
 }
 
-fn structure(slot: &Slot, outlines: &Outlines) -> Option<(&'static Language, Arc<Outline>)> {
-    if matches!(slot.state, State::Whole) || slot.scored.chunk.chunk_type != ChunkType::File {
+fn structure(slot: &Slot, outlines: &Outlines) -> Option<Structure> {
+    if matches!(slot.state, State::Whole) {
         return None;
     }
-    let language = language_named(slot.scored.chunk.language()?)?;
-    Some((language, outlines.of(language, &slot.scored.chunk.content)?))
+    super::structure(&slot.scored.chunk, outlines)
 }
 
 fn offers(at: usize, slot: &Slot, passages: &Passages, focus: &[(String, u32)]) -> Vec<Offer> {
-    let Some((_, outline)) = &slot.structure else { return Vec::new() };
+    let is_file = slot.scored.chunk.chunk_type == ChunkType::File;
+    let structure = slot.structure.as_ref().filter(|_| is_file && !matches!(slot.state, State::Whole));
+    let Some((_, outline)) = structure else { return Vec::new() };
     let chunk = &slot.scored.chunk;
     let starts = crate::text::line_starts(&chunk.content);
     let marks = passages.marks(&chunk.content);

@@ -6,13 +6,15 @@ pub mod outlines;
 mod sheet;
 pub mod split;
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 
 use crate::chunk::{CompressedContext, ContextChunk, Decision, Fidelity, ScoredChunk, Verdict};
-use crate::language::language_named;
+use crate::language::{Language, language_named};
 use crate::tokens::TokenCounter;
 use fill::{Fill, Means, Pricing};
-use outline::{Elision, Rendered};
+use outline::{Elision, Outline, Rendered};
 use outlines::Outlines;
 
 /// Sorts by score and includes what fits; code that does not fit is truncated by its structure; the rest is skipped.
@@ -27,14 +29,24 @@ pub fn compress(chunks: Vec<ScoredChunk>, budget: usize, counter: &dyn TokenCoun
 
 /// A chunk without the bodies of its code; none if that would save nothing.
 pub fn truncate(chunk: &ContextChunk, counter: &dyn TokenCounter) -> Option<ContextChunk> {
-    truncated(chunk, Means { counter, outlines: &Outlines::default(), threads: 1 })
+    truncated(chunk, &structure(chunk, &Outlines::default())?, counter)
 }
 
-fn truncated(chunk: &ContextChunk, means: Means<'_>) -> Option<ContextChunk> {
+/// What is known of a code's form: its language and its outline.
+type Structure = (&'static Language, Arc<Outline>);
+
+fn structure(chunk: &ContextChunk, outlines: &Outlines) -> Option<Structure> {
     let language = language_named(chunk.language()?)?;
-    let structure = means.outlines.of(language, &chunk.content)?;
-    let rendered = outline::without_bodies(language, &chunk.content, &structure, |_| false);
-    let shown = abridged(chunk, rendered, Fidelity::Outline, means.counter);
+    Some((language, outlines.of(language, &chunk.content)?))
+}
+
+fn truncated(
+    chunk: &ContextChunk,
+    (language, outline): &Structure,
+    counter: &dyn TokenCounter,
+) -> Option<ContextChunk> {
+    let rendered = outline::without_bodies(language, &chunk.content, outline, |_| false);
+    let shown = abridged(chunk, rendered, Fidelity::Outline, counter);
     (shown.tokens < chunk.tokens).then_some(shown)
 }
 

@@ -13,7 +13,7 @@ use lattice_repo::publish_cache_file;
 use sha1::{Digest, Sha1};
 
 use crate::language::language_of;
-use crate::retrieve::terms::{TermHash, hash};
+use crate::retrieve::terms::{TermHash, WordHasher, hash};
 use crate::text::{Decoded, decode};
 use crate::workspace::{Entry, Skip, Workspace};
 use scan::{FIELDS, Scanned};
@@ -36,12 +36,44 @@ const MOST_SEGMENTS: usize = 8;
 pub struct Index {
     pub files: Vec<IndexedFile>,
     segments: Vec<Segment>,
-    /// The files that each description is of.
-    described: HashMap<(u32, u32), Vec<u32>>,
+    described: Described,
     /// What could not be read.
     pub warnings: Vec<String>,
     /// How many contents were read for this.
     pub scanned: usize,
+}
+
+/// The files that each description is of.
+#[derive(Debug)]
+struct Described {
+    /// For each segment, where the files of each of its docs begin, and the end of the last.
+    starts: Vec<Vec<u32>>,
+    files: Vec<u32>,
+}
+
+impl Described {
+    fn new(segments: &[Segment], files: &[IndexedFile]) -> Self {
+        let mut placed: Vec<((u32, u32), u32)> =
+            (0..).zip(files).filter_map(|(number, file)| Some((file.place?, number))).collect();
+        placed.sort_unstable();
+        let mut rest = placed.iter().map(|(place, _)| *place).zip(0..).peekable();
+        let mut starts = Vec::new();
+        for (number, segment) in (0..).zip(segments) {
+            let docs = 0..=u32::try_from(segment.docs.len()).unwrap_or(u32::MAX);
+            let end = u32::try_from(placed.len()).unwrap_or(u32::MAX);
+            let start = |doc: u32| {
+                while rest.next_if(|(place, _)| *place < (number, doc)).is_some() {}
+                rest.peek().map_or(end, |(_, at)| *at)
+            };
+            starts.push(docs.map(start).collect());
+        }
+        Self { starts, files: placed.into_iter().map(|(_, number)| number).collect() }
+    }
+
+    fn of(&self, segment: usize, doc: u32) -> &[u32] {
+        let range = self.starts.get(segment).and_then(|starts| starts.get(doc as usize..doc as usize + 2));
+        range.map_or(&[], |range| &self.files[range[0] as usize..range[1] as usize])
+    }
 }
 
 /// A file and the place of its description.
@@ -91,12 +123,7 @@ impl Index {
         if let Some(folder) = folder.as_deref().filter(|_| segments.len() > MOST_SEGMENTS) {
             merge(folder, &segments, &files);
         }
-        let mut described: HashMap<(u32, u32), Vec<u32>> = HashMap::with_capacity(files.len());
-        for (number, file) in (0..).zip(&files) {
-            if let Some(place) = file.place {
-                described.entry(place).or_default().push(number);
-            }
-        }
+        let described = Described::new(&segments, &files);
         Self { files, segments, described, warnings, scanned }
     }
 
@@ -105,10 +132,9 @@ impl Index {
         let of_term = |term: &TermHash| {
             let mut found = Vec::new();
             for (number, segment) in self.segments.iter().enumerate() {
-                let number = u32::try_from(number).unwrap_or(u32::MAX);
                 // A list that is damaged is as good as empty; the next run writes it again.
                 for posting in segment.postings(*term).unwrap_or_default() {
-                    let files = self.described.get(&(number, posting.doc)).into_iter().flatten();
+                    let files = self.described.of(number, posting.doc).iter();
                     found.extend(files.map(|file| Occurrence { file: *file, counts: posting.counts }));
                 }
             }
@@ -116,6 +142,12 @@ impl Index {
             found
         };
         terms.iter().map(of_term).collect()
+    }
+
+    /// The number of the file with this path.
+    pub fn number_of(&self, path: &str) -> Option<u32> {
+        let at = self.files.binary_search_by(|file| file.path.as_str().cmp(path)).ok()?;
+        u32::try_from(at).ok()
     }
 
     pub fn facts(&self, file: u32) -> Option<&DocFacts> {
@@ -145,8 +177,8 @@ fn key_of(blob: &Oid, path: &str) -> BlobKey {
     key
 }
 
-fn places(segments: &[Segment]) -> HashMap<BlobKey, (u32, u32)> {
-    let mut places = HashMap::new();
+fn places(segments: &[Segment]) -> Places {
+    let mut places = Places::default();
     for (number, segment) in segments.iter().enumerate() {
         for (doc, (key, _)) in segment.docs.iter().enumerate() {
             let place = (u32::try_from(number).unwrap_or(u32::MAX), u32::try_from(doc).unwrap_or(u32::MAX));
@@ -208,11 +240,14 @@ fn merge(folder: &Path, segments: &[Segment], files: &[IndexedFile]) {
     }
 }
 
+/// Where contents are described: segment and doc.
+type Places = HashMap<BlobKey, (u32, u32), WordHasher>;
+
 struct Work<'a> {
     workspace: &'a Workspace,
     entries: &'a [Entry],
     missing: &'a [usize],
-    known: &'a HashMap<BlobKey, (u32, u32)>,
+    known: &'a Places,
 }
 
 #[derive(Default)]

@@ -97,7 +97,12 @@ impl Selection<'_> {
         for path in self.indirect(&targets).iter().filter(|path| weak(path)) {
             self.choose(&mut chosen, path, (ContextPriority::Minimal, None, 0.0));
         }
+        let explicit = chosen.len();
         for (rank, ranked) in self.ranked.iter().enumerate() {
+            // Those that follow are behind; only a pattern could put one in front.
+            if self.critical.is_none() && chosen.len() >= explicit + self.max_files {
+                break;
+            }
             let usual = priority_of(&ranked.path);
             let is_strong = rank < STRONG && ranked.relevance >= STRONG_RELEVANCE;
             let priority = if is_strong { ContextPriority::High.max(usual) } else { usual };
@@ -166,6 +171,9 @@ impl Selection<'_> {
 
     /// Those that retrieval likes best first.
     fn by_relevance(&self, mut paths: Vec<String>) -> Vec<String> {
+        if paths.is_empty() {
+            return paths;
+        }
         let rank: BTreeMap<&str, usize> =
             self.ranked.iter().enumerate().map(|(rank, ranked)| (ranked.path.as_str(), rank)).collect();
         paths.sort_by_key(|path| (rank.get(path.as_str()).copied().unwrap_or(usize::MAX), path.clone()));
@@ -173,15 +181,10 @@ impl Selection<'_> {
         paths
     }
 
-    fn number_of(&self, path: &str) -> Option<u32> {
-        let at = self.index.files.binary_search_by(|file| file.path.as_str().cmp(path)).ok()?;
-        u32::try_from(at).ok()
-    }
-
     fn imported_by(&self, targets: &[String]) -> Vec<String> {
         let mut found = Vec::new();
         for target in targets {
-            let record = self.number_of(target).and_then(|number| self.index.record(number)).unwrap_or_default();
+            let record = self.index.number_of(target).and_then(|number| self.index.record(number)).unwrap_or_default();
             let files = record.imports.iter().flat_map(|import| self.modules.resolve(target, import));
             found.extend(files.map(|file| self.index.files[file as usize].path.clone()));
         }
@@ -194,7 +197,7 @@ impl Selection<'_> {
     fn importers(&self, targets: &[String]) -> Vec<String> {
         let mut found = Vec::new();
         for target in targets {
-            let Some(number) = self.number_of(target) else { continue };
+            let Some(number) = self.index.number_of(target) else { continue };
             let mut name = stem(target).to_owned();
             if matches!(name.as_str(), "__init__" | "mod" | "index" | "lib") {
                 let folder = target.rsplit_once('/').map_or("", |(folder, _)| folder);

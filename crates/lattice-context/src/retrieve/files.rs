@@ -58,14 +58,31 @@ const CONFIG_NAMES: &[&str] = &[
 const LOCK_NAMES: &[&str] =
     &["Cargo.lock", "package-lock.json", "yarn.lock", "pnpm-lock.yaml", "poetry.lock", "uv.lock", "go.sum"];
 
-impl FileKind {
-    pub fn of(path: &str) -> Self {
-        let mut folders: Vec<&str> = path.split('/').collect();
-        let name = folders.pop().unwrap_or(path);
-        let stem = name.split('.').next().unwrap_or(name);
-        let language = language_of(path).map(|language| language.name);
+/// What the folders of a path say about the files in them.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct FolderSigns {
+    is_foreign: bool,
+    is_fixture: bool,
+    is_test: bool,
+    is_docs: bool,
+}
+
+impl FolderSigns {
+    pub(crate) fn of(folder: &str) -> Self {
         let is_in =
-            |names: &[&str]| folders.iter().any(|folder| names.iter().any(|name| folder.eq_ignore_ascii_case(name)));
+            |names: &[&str]| folder.split('/').any(|folder| names.iter().any(|name| folder.eq_ignore_ascii_case(name)));
+        Self {
+            is_foreign: is_in(FOREIGN_FOLDERS),
+            is_fixture: is_in(FIXTURE_FOLDERS),
+            is_test: is_in(TEST_FOLDERS),
+            is_docs: is_in(DOC_FOLDERS),
+        }
+    }
+
+    /// What a file of this name in the folder is for.
+    pub(crate) fn kind_of(self, name: &str) -> FileKind {
+        let stem = name.split('.').next().unwrap_or(name);
+        let language = language_of(name).map(|language| language.name);
         let is_test_name = stem.starts_with("test_")
             || stem.ends_with("_test")
             || stem.ends_with("_tests")
@@ -77,29 +94,41 @@ impl FileKind {
             || stem.ends_with("Test")
             || stem.ends_with("Tests")
             || stem.ends_with("_spec");
-        if LOCK_NAMES.contains(&name) || name.ends_with(".min.js") || name.ends_with(".map") || is_in(FOREIGN_FOLDERS) {
-            return Self::Generated;
+        if LOCK_NAMES.contains(&name) || name.ends_with(".min.js") || name.ends_with(".map") || self.is_foreign {
+            return FileKind::Generated;
         }
-        if is_in(FIXTURE_FOLDERS) {
-            return Self::Fixture;
+        if self.is_fixture {
+            return FileKind::Fixture;
         }
-        if is_test_name || is_in(TEST_FOLDERS) {
+        if is_test_name || self.is_test {
             return match language {
                 Some("json" | "yaml" | "xml" | "html" | "text" | "toml" | "css" | "ini" | "sql") | None => {
-                    Self::Fixture
+                    FileKind::Fixture
                 }
-                Some(_) => Self::Test,
+                Some(_) => FileKind::Test,
             };
         }
         match language {
-            Some("markdown" | "text") => Self::Docs,
-            _ if is_in(DOC_FOLDERS) => Self::Docs,
-            Some("toml" | "yaml" | "ini" | "makefile" | "dockerfile" | "json") => Self::Config,
-            _ if CONFIG_NAMES.contains(&name) => Self::Config,
-            Some(_) => Self::Source,
-            None => Self::Data,
+            Some("markdown" | "text") => FileKind::Docs,
+            _ if self.is_docs => FileKind::Docs,
+            Some("toml" | "yaml" | "ini" | "makefile" | "dockerfile" | "json") => FileKind::Config,
+            _ if CONFIG_NAMES.contains(&name) => FileKind::Config,
+            Some(_) => FileKind::Source,
+            None => FileKind::Data,
         }
     }
+}
+
+impl FileKind {
+    pub fn of(path: &str) -> Self {
+        let (folder, name) = in_folder(path);
+        FolderSigns::of(folder).kind_of(name)
+    }
+}
+
+/// The folder of a path, and the name in it.
+pub(crate) fn in_folder(path: &str) -> (&str, &str) {
+    path.rsplit_once('/').unwrap_or(("", path))
 }
 
 /// The name of a file without folders and extension.

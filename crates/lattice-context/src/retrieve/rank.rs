@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::files::{FileKind, stem, tested_stem};
+use super::files::{FileKind, FolderSigns, in_folder, stem, tested_stem};
 use super::history::History;
 use super::imports::ModuleMap;
 use super::request::Query;
@@ -118,9 +118,7 @@ impl Ranker<'_> {
         self.text(terms, &mut signals);
         self.places(query, &mut signals);
         self.symbols(query, &mut signals);
-        for (file, signals) in files.iter().zip(&mut signals) {
-            signals.kind = kind_weight(FileKind::of(&file.path), self.task);
-        }
+        self.kinds(&mut signals);
         if query.terms.is_empty() {
             self.lately(&mut signals);
         }
@@ -140,21 +138,35 @@ impl Ranker<'_> {
         ranked
     }
 
+    fn kinds(&self, signals: &mut [Signals]) {
+        // Files of one folder follow each other.
+        let (mut folder, mut signs) = ("", FolderSigns::default());
+        for (file, signals) in self.index.files.iter().zip(signals) {
+            let (own, name) = in_folder(&file.path);
+            if own != folder {
+                (folder, signs) = (own, FolderSigns::of(own));
+            }
+            signals.kind = kind_weight(signs.kind_of(name), self.task);
+        }
+    }
+
     fn text(&self, terms: &Occurrences<'_>, signals: &mut [Signals]) {
         let path_terms = self.path_terms(&terms.hashes);
         let average = self.average_lengths();
         let mut scores = vec![0.0; signals.len()];
+        let mut frequencies = vec![0.0; signals.len()];
         for ((weight, found), in_paths) in terms.query.terms.values().zip(&terms.found).zip(&path_terms) {
             let idf = self.idf(found.len().max(in_paths.len()));
             let weight = weight * idf;
-            let mut frequencies: HashMap<u32, f64> = HashMap::new();
             for occurrence in found {
-                frequencies.insert(occurrence.file, self.frequency(occurrence, &average));
+                frequencies[occurrence.file as usize] = self.frequency(occurrence, &average);
             }
             for file in in_paths {
-                *frequencies.entry(*file).or_default() += WEIGHTS.path_term;
+                frequencies[*file as usize] += WEIGHTS.path_term;
             }
-            for (file, frequency) in frequencies {
+            for file in found.iter().map(|occurrence| occurrence.file).chain(in_paths.iter().copied()) {
+                // A file that is in both lists counts once.
+                let frequency = std::mem::take(&mut frequencies[file as usize]);
                 scores[file as usize] += weight * frequency / (WEIGHTS.k1 + frequency);
             }
         }
@@ -203,13 +215,13 @@ impl Ranker<'_> {
         };
         let mut found = vec![Vec::new(); wanted.len()];
         // Files of one folder follow each other, and share most of their path.
-        let (mut folder, mut in_folder) = ("", Vec::new());
+        let (mut folder, mut of_folder) = ("", Vec::new());
         for (number, file) in (0..).zip(&self.index.files) {
-            let (own, name) = file.path.rsplit_once('/').unwrap_or(("", &file.path));
+            let (own, name) = in_folder(&file.path);
             if own != folder {
-                (folder, in_folder) = (own, hits(own));
+                (folder, of_folder) = (own, hits(own));
             }
-            for at in in_folder.iter().copied().chain(hits(name)) {
+            for at in of_folder.iter().copied().chain(hits(name)) {
                 if found[at].last() != Some(&number) {
                     found[at].push(number);
                 }
@@ -300,8 +312,7 @@ impl Ranker<'_> {
         order.truncate(POOL);
         let best = order.first().map_or(1.0, |first| signals[*first].sum());
         let recency = self.history.recency();
-        let by_stem = self.stems();
-        let numbers: HashMap<&str, u32> = self.index.files.iter().map(|file| file.path.as_str()).zip(0..).collect();
+        let by_stem = self.with_stems(order.iter().filter_map(|at| tested_stem(&self.index.files[*at].path)));
         for (rank, at) in order.iter().copied().enumerate() {
             let path = self.index.files[at].path.as_str();
             let share = signals[at].plain() / best;
@@ -313,12 +324,12 @@ impl Ranker<'_> {
                 }
             }
             if rank < SEEDS {
-                self.spread_from(at, share, &numbers, signals);
+                self.spread_from(at, share, signals);
             }
         }
     }
 
-    fn spread_from(&self, at: usize, share: f64, numbers: &HashMap<&str, u32>, signals: &mut [Signals]) {
+    fn spread_from(&self, at: usize, share: f64, signals: &mut [Signals]) {
         let path = self.index.files[at].path.clone();
         let record = u32::try_from(at).ok().and_then(|at| self.index.record(at)).unwrap_or_default();
         let mut imported: Vec<u32> =
@@ -330,16 +341,19 @@ impl Ranker<'_> {
             signals[*file as usize].imports += each;
         }
         for (other, count) in self.history.together_with(&path) {
-            if let Some(at) = numbers.get(other) {
-                signals[*at as usize].history += WEIGHTS.together * share * count;
+            if let Some(at) = self.index.number_of(other) {
+                signals[at as usize].history += WEIGHTS.together * share * count;
             }
         }
     }
 
-    fn stems(&self) -> HashMap<&str, Vec<u32>> {
-        let mut stems: HashMap<&str, Vec<u32>> = HashMap::new();
-        for (number, file) in self.index.files.iter().enumerate() {
-            stems.entry(stem(&file.path)).or_default().push(u32::try_from(number).unwrap_or(u32::MAX));
+    /// The files with these stems; a stem that many files have says nothing.
+    fn with_stems<'a>(&self, wanted: impl Iterator<Item = &'a str>) -> HashMap<&'a str, Vec<u32>> {
+        let mut stems: HashMap<&str, Vec<u32>> = wanted.map(|stem| (stem, Vec::new())).collect();
+        for (number, file) in (0..).zip(&self.index.files) {
+            if let Some(files) = stems.get_mut(stem(&file.path)) {
+                files.push(number);
+            }
         }
         stems.retain(|_, files| files.len() <= 4);
         stems
