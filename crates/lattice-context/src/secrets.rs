@@ -1,7 +1,9 @@
 //! Text that looks like a secret: found by place and kind, never shown.
 
 use std::ops::Range;
+use std::sync::LazyLock;
 
+use aho_corasick::AhoCorasick;
 use serde::{Deserialize, Serialize};
 
 /// Where a secret seems to be. Its value is nowhere in here.
@@ -68,20 +70,41 @@ const NAMES: &[&str] =
 /// What is written where a value will be, and is none.
 const PLACEHOLDERS: &[&str] = &["example", "changeme", "placeholder", "your", "xxx", "dummy", "test", "none", "null"];
 
+/// How a JSON web token begins, and what stands before the host of a URL.
+const WEB_TOKEN: &str = "eyJ";
+const URL: &str = "://";
+
 /// Longer lines are data; only their beginning is looked at.
 const LINE_LIMIT: usize = 16 << 10;
+
+/// How a private key begins.
+const KEY: &str = "-----BEGIN ";
+
+/// A line without any of these holds no secret, and most lines hold none.
+static SIGNS: LazyLock<AhoCorasick> = LazyLock::new(|| {
+    let signs = TOKENS.iter().map(|(prefix, _)| *prefix).chain(NAMES.iter().copied()).chain([KEY, WEB_TOKEN, URL]);
+    let built = AhoCorasick::builder().ascii_case_insensitive(true).build(signs);
+    built.expect("bug: a fixed list of short words")
+});
 
 /// All places of a text that look like secrets, in order.
 pub fn find(text: &str) -> Vec<Finding> {
     let mut found = Vec::new();
     let mut offset = 0;
     let mut in_key = false;
+    let mut signs = SIGNS.find_iter(text).map(|sign| sign.start()).peekable();
     for (number, line) in text.split_inclusive('\n').enumerate() {
+        while signs.next_if(|at| *at < offset).is_some() {}
+        let has_sign = signs.peek().is_some_and(|at| *at < offset + line.len());
+        if !in_key && !has_sign {
+            offset += line.len();
+            continue;
+        }
         let head = crate::text::at_most(line, LINE_LIMIT);
         let mut add = |kind, span: Range<usize>| {
             found.push(Finding { line: number + 1, kind, span: offset + span.start..offset + span.end });
         };
-        if head.contains("-----BEGIN ") && head.contains("PRIVATE KEY") {
+        if head.contains(KEY) && head.contains("PRIVATE KEY") {
             in_key = true;
         }
         if in_key {
@@ -141,7 +164,7 @@ fn in_line(line: &str) -> Vec<(SecretKind, Range<usize>)> {
             }
         }
     }
-    for (at, _) in line.match_indices("eyJ") {
+    for (at, _) in line.match_indices(WEB_TOKEN) {
         let length = run(&line[at..], |c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.'));
         if line[at..at + length].split('.').filter(|part| part.len() >= 8).count() == 3 {
             found.push((SecretKind::JsonWebToken, at..at + length));
@@ -155,7 +178,7 @@ fn in_line(line: &str) -> Vec<(SecretKind, Range<usize>)> {
 }
 
 fn url_password(line: &str) -> Option<(SecretKind, Range<usize>)> {
-    let start = line.find("://")? + 3;
+    let start = line.find(URL)? + URL.len();
     let host = run(&line[start..], |c| !c.is_whitespace() && !matches!(c, '/' | '"' | '\'' | '`' | '>'));
     let (user, _) = line[start..start + host].rsplit_once('@')?;
     let (name, password) = user.split_once(':')?;
@@ -166,7 +189,12 @@ fn url_password(line: &str) -> Option<(SecretKind, Range<usize>)> {
 
 fn assignment(line: &str) -> Option<(SecretKind, Range<usize>)> {
     let lower = line.to_ascii_lowercase();
-    let name = NAMES.iter().find_map(|name| lower.find(name).map(|at| at + name.len()))?;
+    let ends = |name: &'static &str| lower.match_indices(*name).map(|(at, name)| at + name.len());
+    NAMES.iter().flat_map(ends).find_map(|name| assigned(line, name))
+}
+
+/// The value that stands behind a name, which ends here.
+fn assigned(line: &str, name: usize) -> Option<(SecretKind, Range<usize>)> {
     let rest = &line[name..];
     let sign = rest.find(['=', ':']).filter(|at| *at <= 3)?;
     let value_at = name + sign + 1;

@@ -156,6 +156,10 @@ fn secrets_of_every_kind_are_found_and_masked() {
         ("url = https://user:hunter2pass@example.invalid/x".to_owned(), "hunter2pass".to_owned()),
         ("API_KEY: 'kjh234kjh234kjh'".to_owned(), "kjh234kjh234kjh".to_owned()),
         (
+            "a\n\nAWS_SECRET_ACCESS_KEY=\"aB3xK9mQaB3xK9mQ\"\nthe secret of it: none\n".to_owned(),
+            "aB3xK9mQaB3xK9mQ".to_owned(),
+        ),
+        (
             "jwt eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3.SflKxwRJSMeKKF2QT4".to_owned(),
             "SflKxwRJSMeKKF2QT4".to_owned(),
         ),
