@@ -17,8 +17,12 @@ const CHECKS: [Call<'static>; 4] = [
     },
 ];
 
-/// Licences, advisories and sources of dependencies; its tool is optional.
-const DEPENDENCIES: Call<'static> = cargo(&["deny", "check"]);
+/// What `deny.toml` says of licences, sources and versions of dependencies.
+const DEPENDENCIES: Call<'static> = cargo(&["deny", "check", "bans", "licenses", "sources"]);
+
+/// Known faults of dependencies. They are looked up in a database that lies elsewhere.
+const ADVISORIES: Call<'static> = cargo(&["deny", "check", "advisories"]);
+const ADVISORY_DATABASE: Call<'static> = cargo(&["deny", "fetch", "db"]);
 
 /// More at once than there are cores: half of the time of most tests is waiting for the disk.
 const TESTS: [&str; 5] = ["nextest", "run", "--workspace", "--profile", "ci"];
@@ -47,10 +51,13 @@ pub fn run(root: &Path) -> Result<(), Failure> {
     for check in &CHECKS {
         check.run(root)?;
     }
-    if tools::has_cargo_command("deny") {
-        DEPENDENCIES.run(root)?;
+    DEPENDENCIES.run(root)?;
+    if ADVISORY_DATABASE.answer().is_some() {
+        ADVISORIES.run(root)?;
     } else {
-        eprintln!("\n==> cargo deny check: left out, cargo-deny is not installed");
+        eprintln!(
+            "\n==> cargo deny check advisories: left out, the database of advisories cannot be reached from here"
+        );
     }
     fuzz::run(root, FUZZ_SECONDS)?;
     let threads = format!("--test-threads={}", 2 * std::thread::available_parallelism().map_or(1, usize::from));

@@ -5,6 +5,12 @@ use std::path::Path;
 use crate::Failure;
 use crate::process::Call;
 
+/// Commands of cargo and how to get them. What runs for a second need not be optimized for minutes.
+const CARGO_COMMANDS: [(&str, &[&str]); 2] = [
+    ("nextest", &["install", "--locked", "cargo-nextest"]),
+    ("deny", &["install", "--locked", "--debug", "cargo-deny"]),
+];
+
 /// System programs that tests use to make file systems and keys of their own, to watch the program and to speak to it in
 /// other languages, and the compiler of the fuzzer, with the Debian package of each.
 const SYSTEM_PROGRAMS: [(&str, &str); 9] = [
@@ -24,20 +30,17 @@ const PROGRAM_FOLDERS: [&str; 6] = ["/usr/local/sbin", "/usr/local/bin", "/usr/s
 
 /// Makes the tools of the test suite available.
 ///
-/// A missing test runner is an error. A missing system program is only reported: the tests
+/// A missing command of cargo is an error. A missing system program is only reported: the tests
 /// that need it say so themselves.
 pub(crate) fn install(root: &Path) -> Result<(), Failure> {
     report_git();
-    if !has_cargo_command("nextest") {
-        cargo_install_nextest(root)?;
+    for (name, arguments) in CARGO_COMMANDS {
+        if answer("cargo", &[name, "--version"]).is_none() {
+            Call { program: "cargo", arguments, environment: &[] }.run(root)?;
+        }
     }
     install_system_programs(root);
     Ok(())
-}
-
-/// Whether `cargo <name>` is an installed command.
-pub(crate) fn has_cargo_command(name: &str) -> bool {
-    answer("cargo", &[name, "--version"]).is_some()
 }
 
 /// The tests run with each Git that a machine has: the system's own and the first in `PATH`.
@@ -48,10 +51,6 @@ fn report_git() {
             None => eprintln!("{program}: not found"),
         }
     }
-}
-
-fn cargo_install_nextest(root: &Path) -> Result<(), Failure> {
-    Call { program: "cargo", arguments: &["install", "--locked", "cargo-nextest"], environment: &[] }.run(root)
 }
 
 fn install_system_programs(root: &Path) {
