@@ -1,6 +1,6 @@
 //! The list in a pack: everything that the upper layers hold, in a form that is written and read by hand.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::path::Path;
@@ -184,7 +184,8 @@ impl Reader<'_> {
         let packs: Vec<_> = packs.collect::<Option<_>>()?;
         let count = self.number()?;
         let mut entries = Vec::new();
-        let mut folders = HashSet::new();
+        // Whether each path is a folder; a path that comes twice could be a link the second time.
+        let mut known_paths = HashMap::new();
         for _ in 0..count {
             let entry = self.entry()?;
             let known = match &entry.body {
@@ -192,11 +193,12 @@ impl Reader<'_> {
                 Body::Link(index) => (*index as usize) < entries.len(),
                 Body::Folder | Body::Symlink(_) | Body::Fifo | Body::Whiteout => true,
             };
-            if !known || !is_inside(&entry.path) || !is_below(&entry, &folders) {
+            if !known || !is_inside(&entry.path) || !is_below(&entry, &known_paths) {
                 return None;
             }
-            if entry.body == Body::Folder {
-                folders.insert((entry.layer, entry.path.clone()));
+            let place = (entry.layer, entry.path.clone());
+            if known_paths.insert(place, entry.body == Body::Folder).is_some() {
+                return None;
             }
             entries.push(entry);
         }
@@ -270,12 +272,12 @@ fn is_inside(path: &[u8]) -> bool {
 }
 
 /// Whether the folder that an entry is in comes before it. A link in its place would lead out of the layer.
-fn is_below(entry: &Entry, folders: &HashSet<(Layer, Vec<u8>)>) -> bool {
+fn is_below(entry: &Entry, known: &HashMap<(Layer, Vec<u8>), bool>) -> bool {
     let parent = match entry.path.iter().rposition(|byte| *byte == b'/') {
         Some(slash) => &entry.path[..slash],
         None => b"",
     };
-    entry.path.is_empty() && entry.body == Body::Folder || folders.contains(&(entry.layer, parent.to_vec()))
+    entry.path.is_empty() && entry.body == Body::Folder || known.get(&(entry.layer, parent.to_vec())) == Some(&true)
 }
 
 /// The paths of the workspace in which two checkpoints differ; `None` as the first is an empty layer.

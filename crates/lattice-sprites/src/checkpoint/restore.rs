@@ -14,11 +14,12 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rustix::fs::{AtFlags, CWD, FileType, Gid, Mode, OFlags, Timespec, Timestamps, Uid, XattrFlags};
+use rustix::io::Errno;
 
 use super::manifest::{Body, Entry, Layer, Manifest, ManifestError, Piece};
 use super::pack_name;
 use super::walk::read_attributes;
-use crate::tree::remove_all;
+use crate::tree::{give, remove_all};
 
 /// More would only wait for each other.
 const MOST_WORKERS: usize = 4;
@@ -195,8 +196,11 @@ impl Restore<'_> {
             (Some(found), Body::File(pieces)) => {
                 let is_same = found.len() == entry.size && self.is_same(&found, pieces, path, source)?;
                 if !is_same {
-                    let file = open(path, OFlags::WRONLY | OFlags::TRUNC)?;
-                    return self.fill(entry, pieces, &file, source);
+                    // What cannot be written any more, for whatever reason, is made anew.
+                    return match open(path, OFlags::WRONLY | OFlags::TRUNC) {
+                        Ok(file) => self.fill(entry, pieces, &file, source),
+                        Err(_) => remove_all(path).and_then(|()| self.make(entry, path, source)),
+                    };
                 }
                 if is_finished(entry, &found) { Ok(()) } else { finish(entry, path) }
             }
@@ -223,10 +227,23 @@ impl Restore<'_> {
             Body::Link(_) => false,
             Body::Symlink(target) => kind.is_symlink() && fs::read_link(path)?.as_os_str().as_bytes() == target,
             Body::Fifo => kind.is_fifo(),
-            Body::Whiteout => kind.is_char_device() && found.rdev() == 0,
+            // Those of an overlay are names of one file, so none of them can get times of its own.
+            Body::Whiteout => {
+                let is_alone = found.nlink() == 1 || is_finished(entry, &found);
+                kind.is_char_device() && found.rdev() == 0 && is_alone
+            }
         };
-        let stays = stays && (kind.is_dir() || kind.is_symlink() || attributes(path)? == sorted(&entry.attributes));
-        if stays {
+        // A restore that was cut off may have made something and not yet given it away.
+        let is_owned = self.owner.is_none_or(|owner| (found.uid(), found.gid()) == (owner, owner));
+        if stays && kind.is_dir() {
+            if !is_owned {
+                give(path, self.owner)?;
+            }
+            drop_access_lists(path)?;
+            return Ok(Some(found));
+        }
+        let is_plain = || Ok::<_, io::Error>(!has_access_list(path)? && attributes(path)? == sorted(&entry.attributes));
+        if stays && is_owned && (kind.is_symlink() || is_plain()?) {
             return Ok(Some(found));
         }
         remove_all(path)?;
@@ -261,7 +278,7 @@ impl Restore<'_> {
         match &entry.body {
             Body::Folder => {
                 fs::create_dir(path)?;
-                return self.own(path);
+                return give(path, self.owner);
             }
             Body::Link(first) => return fs::hard_link(&self.paths[*first as usize], path),
             Body::File(pieces) => {
@@ -280,7 +297,7 @@ impl Restore<'_> {
                 rustix::fs::mknodat(CWD, path, FileType::CharacterDevice, Mode::from_raw_mode(0o600), 0)?;
             }
         }
-        self.own(path)?;
+        give(path, self.owner)?;
         finish(entry, path)
     }
 
@@ -294,7 +311,8 @@ impl Restore<'_> {
         if !is_whole {
             return Ok(false);
         }
-        let (Some(piece), file) = (pieces.first(), open(path, OFlags::RDONLY)?) else { return Ok(true) };
+        let Some(piece) = pieces.first() else { return Ok(true) };
+        let file = open(path, OFlags::RDONLY)?;
         let mut there = std::mem::take(&mut source.there);
         let mut is_same = true;
         self.read(piece, source, |bytes, at| {
@@ -345,12 +363,6 @@ impl Restore<'_> {
         }
         Ok(())
     }
-
-    fn own(&self, path: &Path) -> io::Result<()> {
-        let Some(owner) = self.owner else { return Ok(()) };
-        let (user, group) = (Uid::from_raw(owner), Gid::from_raw(owner));
-        Ok(rustix::fs::chownat(CWD, path, Some(user), Some(group), AtFlags::SYMLINK_NOFOLLOW)?)
-    }
 }
 
 fn open(path: &Path, flags: OFlags) -> io::Result<File> {
@@ -368,6 +380,27 @@ fn sorted(attributes: &Attributes) -> Attributes {
 
 fn attributes(path: &Path) -> io::Result<Attributes> {
     Ok(sorted(&read_attributes(path.as_os_str().as_bytes())?))
+}
+
+/// Rights that no checkpoint holds; those of a folder are passed on to what is made in it.
+const ACCESS_LISTS: [&str; 2] = ["system.posix_acl_access", "system.posix_acl_default"];
+
+fn has_access_list(path: &Path) -> io::Result<bool> {
+    match rustix::fs::lgetxattr(path, ACCESS_LISTS[0], &mut [0; 0][..]) {
+        Ok(_) => Ok(true),
+        Err(Errno::NODATA | Errno::OPNOTSUPP) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn drop_access_lists(folder: &Path) -> io::Result<()> {
+    for name in ACCESS_LISTS {
+        match rustix::fs::lremovexattr(folder, name) {
+            Ok(()) | Err(Errno::NODATA | Errno::OPNOTSUPP) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(())
 }
 
 /// Removes attributes that a folder did not have.

@@ -283,8 +283,10 @@ fn a_list_that_leads_out_through_a_link_is_refused_and_nothing_is_written() {
         body,
     };
     let link = Body::Symlink(outside.as_os_str().as_encoded_bytes().to_vec());
-    let restored = |name: &str, second: Body, third: Body| {
-        let entries = vec![entry(b"", Body::Folder), entry(b"d", second), entry(b"d/x", third)];
+    let restored = |name: &str, seconds: &[Body], third: Body| {
+        let mut entries = vec![entry(b"", Body::Folder)];
+        entries.extend(seconds.iter().map(|second| entry(b"d", second.clone())));
+        entries.push(entry(b"d/x", third));
         let list = Manifest { packs: Vec::new(), entries }.encode();
         let numbers = [MAGIC.len() as u64, list.len() as u64].map(u64::to_le_bytes).concat();
         let id = format!("chk_{name}");
@@ -293,10 +295,48 @@ fn a_list_that_leads_out_through_a_link_is_refused_and_nothing_is_written() {
         fs::create_dir_all(world.path(name).join("home")).expect("a folder");
         world.restore(&id, (&world.path(name), &world.path(name).join("home")))
     };
-    restored("sound", Body::Folder, Body::Fifo).expect("the same list with a folder");
+    restored("sound", &[Body::Folder], Body::Fifo).expect("the same list with a folder");
     for body in [Body::Whiteout, Body::Fifo, Body::File(Vec::new()), Body::Folder] {
-        let refused = restored("forged", link.clone(), body).expect_err("a refusal").to_string();
-        assert!(refused.contains("damaged"), "{refused}");
+        for seconds in [&[link.clone()][..], &[Body::Folder, link.clone()]] {
+            let refused = restored("forged", seconds, body.clone()).expect_err("a refusal").to_string();
+            assert!(refused.contains("damaged"), "{refused}");
+        }
     }
     assert_eq!(fs::read_dir(&outside).expect("a folder").count(), 0);
+}
+
+#[test]
+fn what_a_restore_left_half_made_gets_its_owner_and_what_an_agent_added_to_rights_is_gone() {
+    let world = World::new();
+    fs::create_dir(world.path("upper/d")).expect("a folder");
+    fs::write(world.path("upper/d/f"), "x").expect("a file");
+    fs::write(world.path("upper/g"), "y").expect("a file");
+    world.checkpoint("chk_1", None);
+    // Others may read and write: a list of rights in the form of the kernel.
+    let list: Vec<u8> = [2, 0, 0, 0].into_iter().chain(rights([(1, 7), (4, 7), (0x10, 7), (0x20, 7)])).collect();
+    for name in ["system.posix_acl_default", "system.posix_acl_access"] {
+        rustix::fs::lsetxattr(world.path("upper/d"), name, &list, XattrFlags::empty()).expect("a list of rights");
+    }
+    fs::remove_file(world.path("upper/d/f")).expect("it is made anew");
+    let me = rustix::process::geteuid();
+    let owner = me.is_root().then_some(64813);
+    let checkpoint = Checkpoint::open(&world.path("packs"), "chk_1").expect("a checkpoint");
+    checkpoint.restore((&world.path("upper"), &world.path("home")), owner).expect("a restore");
+    for (name, mode) in [("upper", 0o755), ("upper/d", 0o755), ("upper/d/f", 0o644), ("upper/g", 0o644)] {
+        let found = fs::symlink_metadata(world.path(name)).expect("it is there");
+        assert_eq!(found.uid(), owner.unwrap_or(me.as_raw()), "{name}");
+        assert_eq!(found.mode() & 0o7777, mode, "{name}");
+        for list in ["system.posix_acl_default", "system.posix_acl_access"] {
+            let left = rustix::fs::lgetxattr(world.path(name), list, &mut [0; 64][..]);
+            assert_eq!(left, Err(rustix::io::Errno::NODATA), "{name} {list}");
+        }
+    }
+}
+
+/// Entries of an access list: whom they are about, and what may be done.
+fn rights(entries: [(u16, u16); 4]) -> impl Iterator<Item = u8> {
+    let entry = |(whom, what): (u16, u16)| {
+        [whom.to_le_bytes(), what.to_le_bytes(), u16::MAX.to_le_bytes(), u16::MAX.to_le_bytes()].concat()
+    };
+    entries.into_iter().flat_map(entry)
 }

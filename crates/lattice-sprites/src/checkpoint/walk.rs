@@ -12,12 +12,15 @@ use super::manifest::{Body, Entry, Layer, Manifest};
 const DROPPED: [&[u8]; 4] =
     [b"user.overlay.origin", b"user.overlay.impure", b"user.overlay.nlink", b"user.overlay.uuid"];
 
+/// A restore names what it makes by whole paths, which the system takes up to 4,096 bytes of; a part is the place's own.
+const LONGEST_PATH: usize = 3_000;
+
 /// A layer that is being listed.
 pub(super) struct Walk<'a, F> {
     pub(super) layer: Layer,
     pub(super) entries: &'a mut Vec<Entry>,
-    /// Files with several names, by inode.
-    pub(super) linked: HashMap<u64, u32>,
+    /// Files with several names, by device and inode.
+    pub(super) linked: HashMap<(u64, u64), u32>,
     /// Gives the content of a file, whose folder and name are given.
     pub(super) content: F,
     pub(super) known: &'a HashMap<(Layer, &'a [u8]), &'a Entry>,
@@ -60,6 +63,9 @@ where
     }
 
     fn one(&mut self, folder: BorrowedFd<'_>, name: &[u8], path: Vec<u8>) -> io::Result<()> {
+        if path.len() > LONGEST_PATH {
+            return Err(io::Error::other(format!("a path of {} bytes could not be restored", path.len())));
+        }
         let stat = rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW)?;
         let kind = FileType::from_raw_mode(stat.st_mode);
         if kind == FileType::Directory {
@@ -86,12 +92,13 @@ where
         };
         let mut entry = entry(self.layer, path, &stat, attributes, body);
         if let Body::File(_) = entry.body {
-            entry.body = match self.linked.get(&entry.inode) {
+            let file = (stat.st_dev, stat.st_ino);
+            entry.body = match self.linked.get(&file) {
                 Some(first) => Body::Link(*first),
                 None => (self.content)(folder, name, &entry)?,
             };
             if stat.st_nlink > 1 && !matches!(entry.body, Body::Link(_)) {
-                self.linked.insert(entry.inode, u32::try_from(self.entries.len()).unwrap_or(u32::MAX));
+                self.linked.insert(file, u32::try_from(self.entries.len()).unwrap_or(u32::MAX));
             }
         }
         self.entries.push(entry);

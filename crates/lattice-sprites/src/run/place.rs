@@ -6,6 +6,10 @@
 //! <sprite>/home/        its home
 //! <sprite>/mail/        becomes /workspace/.lattice
 //! <sprite>/packs/       checkpoints
+//! <sprite>/restoring    names the checkpoint that is being restored
+//! <sprite>/lock         held by who starts the sprite or changes its layers
+//! <sprite>/alive        held by sandboxes of the sprite until they are gone
+//! <sprite>/work-*/      what overlays work in
 //! <sprite>/sessions/    session records, one for each checkpoint
 //! <sprite>/context.json what code was put together for it
 //! <sprite>/log          what the agent printed, masked
@@ -18,15 +22,17 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
 use lattice_context::chunk::CompressedContext;
 use lattice_model::id::Oid;
 use lattice_model::name::BranchName;
 use lattice_repo::workspace;
+use rustix::fs::FlockOperation;
 
 use crate::checkpoint::{Checkpoint, RestoreError};
 use crate::sandbox::{Bind, ID_FOR_ROOT, Isolation, Layer, Limits, Probe, Sandbox, SandboxError, Spec, Tree};
-use crate::tree::remove_all;
+use crate::tree::{give, remove_all};
 
 /// Why a place could not be made.
 #[derive(Debug, thiserror::Error)]
@@ -61,6 +67,10 @@ const RESTORING: &str = "restoring";
 
 /// How folders begin that overlays work in.
 const WORK: &str = "work-";
+
+/// How long a sandbox may take to end, and how often it is looked at.
+const PATIENCE: Duration = Duration::from_secs(10);
+const TICK: Duration = Duration::from_millis(5);
 
 /// Where the agent sees this program.
 const PROGRAM_INSIDE: &str = "/run/lattice/lattice";
@@ -146,7 +156,9 @@ impl SpritePlace {
             Isolation::Strict => self.make_base(commit)?,
             Isolation::None => {}
         }
-        for name in ["", "root", "mail", "mail/context", "mail/skills", "packs", "upper", "home", "empty"] {
+        // The place itself stays the host's: what is said in it about the sprite is not for an agent to change.
+        new_folder(&self.own).map_err(at(&self.own))?;
+        for name in ["root", "mail", "mail/context", "mail/skills", "packs", "upper", "home"] {
             self.folder(&self.own.join(name))?;
         }
         if self.owner.is_none() {
@@ -185,10 +197,10 @@ impl SpritePlace {
         ] {
             self.folder(folder)?;
         }
-        let mut spec = self.spec(workspace::base_command(commit, Path::new(workspace::OBJECTS_INSIDE)));
+        let trees = [Tree::Plain(making.join("tree")), Tree::Plain(making.join("home"))];
+        let mut spec = self.spec(trees, workspace::base_command(commit, Path::new(workspace::OBJECTS_INSIDE)));
         spec.root = making.join("root");
-        spec.workspace = Tree::Plain(making.join("tree"));
-        spec.home = Tree::Plain(making.join("home"));
+        spec.alive = None;
         let made = Sandbox::run(&self.program, &spec, 1 << 20);
         made.map_err(|source| PlaceError::Base { commit: commit.short(), source })?;
         // Whoever is first wins; a second checkout of the same commit is the same.
@@ -201,25 +213,25 @@ impl SpritePlace {
     /// Makes a checkout of the sprite's own, with the mailbox where a sandbox would have it.
     fn check_out(&self, commit: Oid) -> Result<(), PlaceError> {
         let command = workspace::base_command(commit, &self.repository.join("objects"));
-        let [workspace, home] = self.layers(commit)?;
-        let spec = Spec { workspace, home, ..self.spec(command) };
+        let spec = self.spec(self.layers(commit)?, command);
         let made = Sandbox::run(&self.program, &spec, 1 << 20);
         made.map_err(|source| PlaceError::Base { commit: commit.short(), source })?;
         let mail = self.own.join("upper/.lattice");
         let linked = remove_all(&mail).and_then(|()| std::os::unix::fs::symlink("../mail", &mail));
-        linked.and_then(|()| self.own(&mail)).map_err(at(&mail))
+        linked.and_then(|()| give(&mail, self.owner)).map_err(at(&mail))
     }
 
     /// A sandbox that can see the repository's objects and nothing else of the host.
-    fn spec(&self, command: Vec<String>) -> Spec {
+    fn spec(&self, [workspace, home]: [Tree; 2], command: Vec<String>) -> Spec {
         let from = self.repository.join("objects");
         Spec {
             isolation: self.isolation,
             root: self.own.join("root"),
-            workspace: Tree::Plain(self.own.join("empty")),
-            home: Tree::Plain(self.own.join("empty")),
+            workspace,
+            home,
             mail: None,
             binds: vec![Bind { from, to: workspace::OBJECTS_INSIDE.into() }],
+            alive: Some(self.alive()),
             checkpoints: None,
             command,
             environment: self.environment(),
@@ -239,16 +251,14 @@ impl SpritePlace {
 
     /// The sandbox of the agent itself.
     pub fn agent(&self, commit: Oid, command: Vec<String>) -> Result<Spec, PlaceError> {
-        let [workspace, home] = self.layers(commit)?;
-        let mut spec = self.spec(command);
+        let mut spec = self.spec(self.layers(commit)?, command);
         spec.binds.push(Bind { from: self.program.clone(), to: PROGRAM_INSIDE.into() });
-        Ok(Spec { workspace, home, mail: Some(self.mail()), checkpoints: Some(self.packs()), ..spec })
+        Ok(Spec { mail: Some(self.mail()), checkpoints: Some(self.packs()), ..spec })
     }
 
     /// A sandbox over what the agent left, for a command of ours.
     pub fn after(&self, commit: Oid, command: Vec<String>) -> Result<Spec, PlaceError> {
-        let [workspace, home] = self.layers(commit)?;
-        Ok(Spec { workspace, home, ..self.spec(command) })
+        Ok(self.spec(self.layers(commit)?, command))
     }
 
     /// Checkouts that no sprite has any more, by their commits.
@@ -323,8 +333,7 @@ impl SpritePlace {
         let checkpoint = Checkpoint::open(&self.packs(), id)?;
         let mark = self.own.join(RESTORING);
         let wrong = |source| RestoreError::Io { path: mark.display().to_string(), source };
-        let new = mark.with_extension("new");
-        write(&new, id).and_then(|()| rename(&new, &mark)).map_err(wrong)?;
+        set_mark(&mark, id).map_err(wrong)?;
         checkpoint.restore((&self.own.join("upper"), &self.own.join("home")), self.owner)?;
         fs::remove_file(&mark).map_err(wrong)
     }
@@ -332,9 +341,10 @@ impl SpritePlace {
     /// Finishes a restore that was cut off.
     fn finish_restore(&self) -> Result<(), PlaceError> {
         let mark = self.own.join(RESTORING);
-        match fs::read_to_string(&mark) {
-            Ok(id) => Ok(self.restore(&id)?),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        match fs::read_link(&mark) {
+            Ok(id) => Ok(self.restore(&id.to_string_lossy())?),
+            // Earlier versions made new layers in a folder of this name, and left the old ones alone until they were done.
+            Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::InvalidInput) => Ok(()),
             Err(error) => Err(at(&mark)(error)),
         }
     }
@@ -342,7 +352,7 @@ impl SpritePlace {
     /// A file that the sandbox can read.
     pub fn file(&self, path: &Path, text: &str) -> Result<(), PlaceError> {
         // An agent may have put a link in its place.
-        remove_all(path).and_then(|()| write(path, text)).and_then(|()| self.own(path)).map_err(at(path))
+        remove_all(path).and_then(|()| write(path, text)).and_then(|()| give(path, self.owner)).map_err(at(path))
     }
 
     /// A file that only the sandbox can read. An agent may have put a link in its place.
@@ -351,7 +361,7 @@ impl SpritePlace {
             remove_all(path)?;
             let mut file = fs::File::options().write(true).create_new(true).mode(0o600).open(path)?;
             io::Write::write_all(&mut file, text.as_bytes())?;
-            self.own(path)
+            give(path, self.owner)
         };
         make().map_err(at(path))
     }
@@ -362,23 +372,25 @@ impl SpritePlace {
     }
 
     pub fn folder(&self, path: &Path) -> Result<(), PlaceError> {
-        match fs::DirBuilder::new().recursive(true).mode(0o755).create(path) {
-            Ok(()) => self.own(path).map_err(at(path)),
-            Err(error) => Err(at(path)(error)),
-        }
+        new_folder(path).and_then(|()| give(path, self.owner)).map_err(at(path))
     }
 
-    fn own(&self, path: &Path) -> io::Result<()> {
-        match self.owner {
-            Some(owner) => std::os::unix::fs::lchown(path, Some(owner), Some(owner)),
-            None => Ok(()),
-        }
+    fn alive(&self) -> PathBuf {
+        self.own.join("alive")
     }
 
-    /// Keeps other processes from starting the sprite for as long as the file is open.
+    /// Keeps other processes from starting the sprite or changing its layers for as long as the file is open.
+    ///
+    /// A supervisor that was killed leaves a sandbox that is about to end, for which this waits.
     pub fn hold(&self) -> io::Result<fs::File> {
-        let file = fs::File::options().create(true).append(true).open(self.own.join("lock"))?;
-        rustix::fs::flock(&file, rustix::fs::FlockOperation::NonBlockingLockExclusive)?;
+        let file = open_lock(&self.own.join("lock"))?;
+        rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive)?;
+        let alive = open_lock(&self.alive())?;
+        let mut rest = PATIENCE;
+        while let Err(error) = rustix::fs::flock(&alive, FlockOperation::NonBlockingLockExclusive) {
+            rest = rest.checked_sub(TICK).ok_or(error)?;
+            std::thread::sleep(TICK);
+        }
         Ok(file)
     }
 
@@ -386,6 +398,26 @@ impl SpritePlace {
     pub fn destroy(&self) -> io::Result<()> {
         remove_all(&self.own)
     }
+}
+
+fn open_lock(path: &Path) -> io::Result<fs::File> {
+    fs::File::options().create(true).append(true).open(path)
+}
+
+fn new_folder(path: &Path) -> io::Result<()> {
+    fs::DirBuilder::new().recursive(true).mode(0o755).create(path)
+}
+
+/// Says which checkpoint the layers are becoming. The target of a link is there as a whole or not at all, also after a
+/// power cut, and before anything that is changed later.
+fn set_mark(mark: &Path, id: &str) -> io::Result<()> {
+    let new = mark.with_extension("new");
+    remove_all(&new)?;
+    if mark.is_dir() && !mark.is_symlink() {
+        remove_all(mark)?;
+    }
+    std::os::unix::fs::symlink(id, &new)?;
+    rename(&new, mark)
 }
 
 /// Removes a checkout that no sprite has any more.

@@ -4,6 +4,7 @@ use std::fs;
 use std::io::{self, BufRead as _, BufReader, Write as _};
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::net::UnixStream;
+use std::path::Path;
 
 use rustix::fs::{Mode, OFlags};
 
@@ -58,6 +59,7 @@ pub fn main() -> i32 {
     let spec = control.reader.read_line(&mut order).and_then(|_| Ok(serde_json::from_str::<Spec>(&order)?));
     let made = spec.at(Stage::Order, "the order cannot be read").and_then(|spec| {
         group::enter(&spec.entrances);
+        let _alive = spec.alive.as_deref().map(stay_alive).transpose().at(Stage::Order, "its place")?;
         match spec.isolation {
             Isolation::Strict => make(spec, &mut control),
             Isolation::None => bare::make(&spec, &mut control),
@@ -70,6 +72,13 @@ pub fn main() -> i32 {
             125
         }
     }
+}
+
+/// Shows that something runs here. What this process starts holds the file too, but for the agent.
+fn stay_alive(path: &Path) -> io::Result<fs::File> {
+    let file = fs::File::options().create(true).append(true).open(path)?;
+    rustix::fs::flock(&file, rustix::fs::FlockOperation::NonBlockingLockShared)?;
+    Ok(file)
 }
 
 /// Orders come from standard input, which the agent gets empty.

@@ -17,6 +17,8 @@ pub struct Spec {
     pub mail: Option<PathBuf>,
     /// What else can be seen, and never written.
     pub binds: Vec<Bind>,
+    /// A file that is held, by as many as want to, until everything inside is gone.
+    pub alive: Option<PathBuf>,
     /// Where packs of checkpoints are written.
     pub checkpoints: Option<PathBuf>,
     /// Program and arguments, as seen from inside.

@@ -155,11 +155,11 @@ fn decide(app: &App, id: i64, preview: Preview, refusal: Option<&str>) -> Result
         let lines: String = act::preview(&row, &sprite).iter().map(|line| format!("{}\n", printable(line))).collect();
         return Ok(Reply::new(done(&row, None), lines).note("this was a dry run: nothing was changed"));
     }
+    let place = sprite::place(app, &sprite)?;
+    let held = if supervisor(&sprite).is_none() && place.own.exists() { Some(run::hold(&place)?) } else { None };
     if row.state == ActionState::New && supervisor(&sprite).is_none() {
         act::settle(app, &mut store, &sprite, act::When::AtRest)?;
     }
-    let place = sprite::place(app, &sprite)?;
-    let held = if supervisor(&sprite).is_none() && place.own.exists() { Some(run::hold(&place)?) } else { None };
     let row = match refusal {
         None => act::approve(app, &mut store, &sprite, &row)?,
         Some(reason) => act::deny(&store, &row, reason)?,

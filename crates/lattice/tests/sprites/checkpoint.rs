@@ -117,3 +117,30 @@ fn what_is_written_after_a_checkpoint_is_never_in_it() {
     }
     assert!(last > 100, "it wrote all the time");
 }
+
+#[test]
+fn nobody_changes_the_files_of_a_sprite_while_another_does_or_its_sandbox_is_about_to_end() {
+    let repo = TestRepo::draw("main*");
+    assert_eq!(agent(&repo, "one", "echo 1 > f; lattice checkpoint; echo 2 > f").code, Some(0));
+    let id = look(&repo, &["show", "one"])["checkpoints"][0]["id"].as_str().expect("an id").to_owned();
+    let place = repo.dir().join(".git/lattice/sprites/one");
+    let held = |name: &str| {
+        let file = std::fs::File::options().append(true).open(place.join(name)).expect("it is there");
+        file.lock_shared().expect("nobody else has it");
+        file
+    };
+    let file = held("lock");
+    for args in [&["restore", "one", &id][..], &["destroy", "one"]] {
+        let refused = lattice(&repo).arg("sprite").args(args).fails(1);
+        assert!(refused.stderr.contains("another lattice"), "{}", refused.snapshot());
+    }
+    assert_eq!(std::fs::read_to_string(place.join("upper/f")).expect("a file"), "2\n");
+    drop(file);
+    let file = held("alive");
+    let waiting = lattice(&repo).args(["sprite", "restore", "one", &id]).spawn();
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    assert_eq!(std::fs::read_to_string(place.join("upper/f")).expect("a file"), "2\n", "it waits");
+    drop(file);
+    assert_eq!(waiting.wait().code, Some(0));
+    assert_eq!(std::fs::read_to_string(place.join("upper/f")).expect("a file"), "1\n");
+}

@@ -5,7 +5,7 @@ use std::sync::mpsc::Receiver;
 use lattice_engine::WorkingCopyNeed;
 use lattice_model::name::BranchName;
 use lattice_sprites::action::{Decision, Hands, HostValues, Retry, carry_out, credential, decide, read_action};
-use lattice_sprites::run::{Collect, LandError, SpritePlace, supervisor};
+use lattice_sprites::run::{Collect, LandError, PlaceError, SpritePlace, supervisor};
 use lattice_sprites::store::{ActionRow, ActionState, Sprite, Store};
 use serde_json::{Map, Value, json};
 
@@ -137,7 +137,7 @@ fn landed(
     let store = store(app).map_err(failed)?;
     if place.own.exists() && supervisor(sprite).is_none() {
         if let Some(checkpoint) = &row.checkpoint {
-            place.restore(checkpoint).map_err(|error| LandError::Other(error.to_string()))?;
+            place.restore(checkpoint).map_err(PlaceError::from)?;
         }
         land_work(app, &store, (place, sprite), Collect::Commits)?;
     }

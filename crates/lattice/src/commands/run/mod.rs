@@ -303,10 +303,10 @@ fn begin(app: &App, store: &Store, (place, sprite): (&SpritePlace, &Sprite), wor
     Ok(Begin { spec, answer: None })
 }
 
-/// Keeps every other process from starting the same sprite.
+/// Keeps every other process from starting the same sprite or changing its files.
 pub(crate) fn hold(place: &SpritePlace) -> Result<std::fs::File, Failure> {
     place.hold().map_err(|error| match error.kind() {
-        std::io::ErrorKind::WouldBlock => Failure::new("busy", "another lattice is about to start this sprite"),
+        std::io::ErrorKind::WouldBlock => Failure::new("busy", "another lattice works on this sprite"),
         _ => Failure::new("io", format!("the sprite's files cannot be used: {error}")).hint("was it destroyed?"),
     })
 }

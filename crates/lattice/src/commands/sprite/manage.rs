@@ -34,7 +34,9 @@ pub(super) fn restore(app: &App, id: &str, checkpoint: &str) -> Result<Reply, Fa
     let (store, sprite) = find(app, id)?;
     refuse_running(&sprite)?;
     check_owned(&store, &sprite, checkpoint)?;
-    place(app, &sprite)?.restore(checkpoint)?;
+    let place = place(app, &sprite)?;
+    let _held = run::hold(&place)?;
+    place.restore(checkpoint)?;
     Ok(done(&sprite, "restored", Vec::new(), format!("{id} is as it was at {checkpoint}\n")))
 }
 
@@ -45,6 +47,7 @@ pub(super) fn stop(app: &App, id: &str) -> Result<Reply, Failure> {
         return Err(Failure::new("not-running", format!("`{id}` is {}", sprite.state.as_str())));
     }
     stop_supervisor(&sprite).map_err(|error| Failure::new("io", format!("`{id}` could not be ended: {error}")))?;
+    let _held = run::hold(&place)?;
     recover(&place, &sprite, &mut store, app.now.as_str())?;
     let landing = run::land_work(app, &store, (&place, &sprite), Collect::Everything)?;
     let at = app.clock();
@@ -58,6 +61,7 @@ pub(super) fn destroy(app: &App, id: &str, unlanded: Unlanded) -> Result<Reply, 
     let (store, sprite) = find(app, id)?;
     refuse_running(&sprite)?;
     let place = place(app, &sprite)?;
+    let _held = place.own.exists().then(|| run::hold(&place)).transpose()?;
     let (mut branches, mut lost) = (Vec::new(), Vec::new());
     match unlanded {
         // What is on no branch yet is landed first; what cannot be landed is not removed.
@@ -154,9 +158,8 @@ fn unneeded(
     if preview.dry_run {
         return Ok(());
     }
-    let held = run::hold(place).map_err(|failure| failure.message)?;
+    let _held = run::hold(place).map_err(|failure| failure.message)?;
     landed(app, store, (place, sprite)).map_err(|failure| format!("its work cannot be landed: {}", failure.message))?;
-    drop(held);
     remove(app, store, (place, sprite)).map_err(|failure| failure.message)
 }
 
