@@ -57,7 +57,9 @@ const AGENT: &str = include_str!("demo/agent.sh");
 /// How it begins.
 const BEFORE: &[Step] = &[
     Step::Say("A project, and a bare repository that the team pushes to. That is all the host there is."),
-    Step::Shell("git init -q --bare ../team.git && git remote add origin ../team.git && git push -q origin main"),
+    Step::Shell(
+        "git init -q --bare -b main ../team.git && git remote add origin ../team.git && git push -q origin main",
+    ),
     Step::Lattice(&["init", "--trunk", "main"], 0, "main"),
     Step::Say("Somebody reports an issue, somebody else has a word to add."),
     Step::Lattice(

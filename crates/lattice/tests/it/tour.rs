@@ -13,6 +13,10 @@ fn document(name: &str) -> String {
     std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
+/// Git calls the first branch so where nobody has said anything.
+const STOCK_GIT: [(&str, &str); 3] =
+    [("GIT_CONFIG_COUNT", "1"), ("GIT_CONFIG_KEY_0", "init.defaultBranch"), ("GIT_CONFIG_VALUE_0", "master")];
+
 /// Pastes every block of `sh` in a document into one shell in an empty folder, and gives what it printed.
 #[track_caller]
 fn pasted(name: &str) -> String {
@@ -30,6 +34,7 @@ fn pasted(name: &str) -> String {
         std::iter::once(bin.to_owned()).chain(std::env::split_paths(&std::env::var_os("PATH").expect("a PATH"))),
     );
     shell.env("PATH", path.expect("folders without colons")).current_dir(&folder);
+    shell.envs(STOCK_GIT);
     let output = shell.args(["-e", "-c", &block]).output().expect("sh starts");
     let text = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "every line of {name} succeeds:\n{text}");
@@ -160,7 +165,8 @@ fn shell() -> Command {
 fn the_demo_runs_to_its_end_and_leaves_a_repository_that_verifies() {
     let repo = TestRepo::new();
     let folder = repo.sandbox().root().join("demo");
-    let shown = lattice(&repo).args(["demo", "--dir"]).arg(folder.as_os_str()).ok();
+    let stock = STOCK_GIT.iter().fold(lattice(&repo), |run, (name, value)| run.env(name, value));
+    let shown = stock.args(["demo", "--dir"]).arg(folder.as_os_str()).ok();
     for step in ["$ lattice run issue 1", "$ lattice approve 1", "$ lattice undo", "--fix restore-metadata-", "holds:"]
     {
         assert!(shown.stdout.contains(step), "the demo shows `{step}`:\n{}", shown.stdout);
