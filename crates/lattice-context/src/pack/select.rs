@@ -108,6 +108,7 @@ impl Selection<'_> {
             let priority = if is_strong { ContextPriority::High.max(usual) } else { usual };
             self.choose(&mut chosen, &ranked.path, (priority, None, ranked.relevance * scale));
         }
+        self.fill_up(&mut chosen);
         let mut candidates: Vec<Candidate> = chosen.into_values().collect();
         candidates.sort_by(|one, other| {
             let strength = |candidate: &Candidate| {
@@ -120,6 +121,23 @@ impl Selection<'_> {
         });
         candidates.truncate(self.max_files);
         candidates
+    }
+
+    /// Where few files have to do with the request, there is room for others: sources first.
+    fn fill_up(&self, chosen: &mut BTreeMap<String, Candidate>) {
+        if chosen.len() >= self.max_files {
+            return;
+        }
+        let others = self.index.files.iter().map(|file| (FileKind::of(&file.path), file.path.as_str()));
+        let is_text = |(kind, _): &(FileKind, &str)| !matches!(kind, FileKind::Generated | FileKind::Data);
+        let mut others: Vec<_> = others.filter(is_text).collect();
+        others.sort();
+        for (_, path) in others {
+            if chosen.len() >= self.max_files {
+                break;
+            }
+            self.choose(chosen, path, (ContextPriority::Minimal, None, 0.0));
+        }
     }
 
     /// Takes a file in unless it is there already, with the strongest reason that comes first.

@@ -276,3 +276,13 @@ fn gathering_leaves_the_thread_of_its_caller_free() {
     assert!(counted > 15, "{counted} chunks");
     assert!(ticks.load(Ordering::Relaxed) > 100, "another task on the same thread went on");
 }
+
+#[test]
+fn where_there_is_room_files_come_along_that_the_request_says_nothing_of() {
+    let repo = TestRepo::new();
+    repo.commit_file("src/cfg.py", "DEPTH = 3\n", "one file");
+    repo.commit_file("vendor/other.py", "OTHER = 4\n", "not ours");
+    let packed = packed(&repo, TaskType::Implement, "be faster");
+    assert!(packed.ranked.is_empty(), "nothing speaks for any file: {:?}", packed.ranked);
+    assert!(packed.prompt.contains("DEPTH = 3") && !packed.prompt.contains("OTHER"), "{}", packed.prompt);
+}
