@@ -52,7 +52,7 @@ pub(super) fn run(root: &Path, file: &Path, repos: &Path, most: usize) -> Result
             clones.insert(instance.repo.clone(), path);
         }
         let path = &clones[&instance.repo];
-        git(&["-C", &text_of(path), "checkout", "-q", "-f", "--detach", &instance.base_commit])?;
+        check_out(path, &instance.base_commit)?;
         outcomes.push(outcome(&lattice, path, instance)?);
         eprint!("\r{} of {}", number + 1, instances.len());
     }
@@ -99,6 +99,16 @@ fn outcome(lattice: &Path, path: &Path, instance: &Instance) -> Result<Outcome, 
         });
     }
     Ok(outcome)
+}
+
+/// A copy of a repository may lack its largest files, which git then leaves out.
+fn check_out(path: &Path, commit: &str) -> Result<(), Failure> {
+    let at = text_of(path);
+    let done = git(&["-C", &at, "checkout", "-q", "-f", "--detach", commit]);
+    let head = ["-C", &at, "rev-parse", "HEAD"];
+    let is_there =
+        Call { program: "git", arguments: &head, environment: &[] }.answer().is_some_and(|head| head == commit);
+    if is_there { Ok(()) } else { done }
 }
 
 #[expect(clippy::disallowed_methods, reason = "a task starts what it measures")]
