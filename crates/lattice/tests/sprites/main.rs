@@ -15,6 +15,7 @@ mod protocol;
 mod rename;
 mod run;
 mod scale;
+mod shown;
 
 use lattice_testkit::{Lattice, Output, TestRepo};
 use serde_json::Value;

@@ -25,6 +25,20 @@ pub(crate) struct SpriteDocument {
     pub(crate) outcome: Option<String>,
     /// `strict`, or `none`.
     pub(crate) sandbox: &'static str,
+    /// Its files were removed.
+    pub(crate) destroyed: bool,
+    /// Whether `branch` is a branch of this repository.
+    pub(crate) branch_state: BranchState,
+}
+
+/// Whether there is a branch that a sprite has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum BranchState {
+    Here,
+    NotLanded,
+    /// It was landed and is there no more.
+    Gone,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -214,6 +228,8 @@ impl SpriteDocument {
             ended_at: sprite.ended_at.clone(),
             outcome: sprite.outcome.clone(),
             sandbox: run::bare::isolation(sprite).as_str(),
+            destroyed: false,
+            branch_state: BranchState::NotLanded,
         }
     }
 }

@@ -1,14 +1,16 @@
 //! `sprite list`, `show`, `events` and `artifacts`: what is known of sprites.
 
+use lattice_model::name::BranchName;
 use lattice_sprites::checkpoint::Difference;
+use lattice_sprites::run::SpritePlace;
 use lattice_sprites::sandbox::Isolation;
 use lattice_sprites::store::{Sprite, Store, StoreError};
 use serde_json::Value;
 
 use super::documents::{
-    ActionDocument, ArtifactDocument, CheckpointDocument, EventDocument, NoticeDocument, SpriteArtifactsDocument,
-    SpriteDiffDocument, SpriteDocument, SpriteEventsDocument, SpriteListDocument, SpriteLogsDocument,
-    SpriteShowDocument, ViolationDocument,
+    ActionDocument, ArtifactDocument, BranchState, CheckpointDocument, EventDocument, NoticeDocument,
+    SpriteArtifactsDocument, SpriteDiffDocument, SpriteDocument, SpriteEventsDocument, SpriteListDocument,
+    SpriteLogsDocument, SpriteShowDocument, ViolationDocument,
 };
 use super::store;
 use crate::app::{App, Format};
@@ -24,13 +26,16 @@ pub(super) fn list(app: &App) -> Result<Reply, Failure> {
         Some(store) => store.sprites()?,
         None => Vec::new(),
     };
-    let sprites: Vec<_> = sprites.iter().map(SpriteDocument::of).collect();
+    let branches = app.engine()?.branches()?;
+    let sprites: Vec<_> =
+        sprites.iter().map(|sprite| document(app, sprite, &branches)).collect::<Result<_, Failure>>()?;
     let width = sprites.iter().map(|sprite| sprite.id.len()).max().unwrap_or(0);
     let line = |sprite: &SpriteDocument| {
         let phase = sprite.phase.as_deref().map(|phase| format!(" ({})", printable(phase))).unwrap_or_default();
         let outcome = sprite.outcome.as_deref().map(|text| format!(": {}", first_line(text))).unwrap_or_default();
         let bare = if sprite.sandbox == Isolation::None.as_str() { " (no sandbox)" } else { "" };
-        format!("{:width$}  {:<11}  {}{bare}{phase}{outcome}\n", sprite.id, sprite.state, sprite.branch)
+        let left = format!("{}{}", branch_remark(sprite), if sprite.destroyed { " (destroyed)" } else { "" });
+        format!("{:width$}  {:<11}  {}{bare}{left}{phase}{outcome}\n", sprite.id, sprite.state, sprite.branch)
     };
     let text: String = sprites.iter().map(line).collect();
     let reply = Reply::new(SpriteListDocument { sprites }, text.clone());
@@ -41,11 +46,36 @@ pub(super) fn list(app: &App) -> Result<Reply, Failure> {
     })
 }
 
+/// A sprite with what is left of it in the repository.
+fn document(app: &App, sprite: &Sprite, branches: &[BranchName]) -> Result<SpriteDocument, Failure> {
+    let place = run::place(app, sprite)?;
+    let branch = match branches.iter().any(|branch| branch.as_str() == sprite.branch) {
+        true => BranchState::Here,
+        false if run::recorded(sprite)["landed"][&sprite.branch].is_string() => BranchState::Gone,
+        false => BranchState::NotLanded,
+    };
+    Ok(SpriteDocument { destroyed: is_destroyed(&place, sprite), branch_state: branch, ..SpriteDocument::of(sprite) })
+}
+
+/// Whether the files of a sprite were removed.
+pub(super) fn is_destroyed(place: &SpritePlace, sprite: &Sprite) -> bool {
+    sprite.state.is_over() && !place.own.exists()
+}
+
+/// Whether the branch of a sprite is one of yours.
+fn branch_remark(sprite: &SpriteDocument) -> &'static str {
+    match sprite.branch_state {
+        BranchState::Here => "",
+        BranchState::NotLanded => " (not landed)",
+        BranchState::Gone => " (gone)",
+    }
+}
+
 pub(super) fn show(app: &App, id: &str) -> Result<Reply, Failure> {
     let (store, sprite) = find(app, id)?;
     let notices = store.notices(sprite.key)?;
     let document = SpriteShowDocument {
-        sprite: SpriteDocument::of(&sprite),
+        sprite: document(app, &sprite, &app.engine()?.branches()?)?,
         task: sprite.task.clone(),
         checkpoints: store.checkpoints(sprite.key)?.into_iter().map(CheckpointDocument::of).collect(),
         violations: store.violations(sprite.key)?.into_iter().map(ViolationDocument::of).collect(),
@@ -76,7 +106,8 @@ fn show_text(document: &SpriteShowDocument) -> String {
         ("outcome", optional(&sprite.outcome)),
         ("task", Some(printable(&document.task))),
         ("work item", Some(printable(&sprite.work_item_id))),
-        ("branch", Some(format!("{} on {}", sprite.branch, sprite.parent))),
+        ("branch", Some(format!("{}{} on {}", sprite.branch, branch_remark(sprite), sprite.parent))),
+        ("files", sprite.destroyed.then(|| "removed; events stay".to_owned())),
         ("agent", Some(printable(&sprite.agent))),
         ("sandbox", run::bare::described(&document.run).as_deref().map(printable)),
         ("limits", document.run["limits"]["by"].as_str().map(printable)),

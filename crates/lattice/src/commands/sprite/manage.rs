@@ -12,7 +12,7 @@ use lattice_sprites::store::{Sprite, SpriteState, Store};
 
 use super::Unlanded;
 use super::documents::{SpriteGcDocument, SpriteManageDocument};
-use super::look::find;
+use super::look::{find, is_destroyed};
 use crate::app::App;
 use crate::cli::Preview;
 use crate::commands::run;
@@ -61,6 +61,7 @@ pub(super) fn destroy(app: &App, id: &str, unlanded: Unlanded) -> Result<Reply, 
     let (store, sprite) = find(app, id)?;
     refuse_running(&sprite)?;
     let place = place(app, &sprite)?;
+    refuse_destroyed(app, (&place, &sprite))?;
     let _held = place.own.exists().then(|| run::hold(&place)).transpose()?;
     let (mut branches, mut lost) = (Vec::new(), Vec::new());
     match unlanded {
@@ -73,6 +74,17 @@ pub(super) fn destroy(app: &App, id: &str, unlanded: Unlanded) -> Result<Reply, 
     lost.iter().for_each(|branch| text.push_str(&format!("  lost: {branch}\n")));
     let document = SpriteManageDocument { sprite: sprite.name.clone(), done: "destroyed", branches, lost };
     Ok(Reply::new(document, text).story())
+}
+
+/// A removal that was cut off after the files still has a base to let go, and is finished.
+fn refuse_destroyed(app: &App, (place, sprite): (&SpritePlace, &Sprite)) -> Result<(), Failure> {
+    let id = &sprite.name;
+    let base = app.engine()?.find_commit(&format!("refs/lattice/sprites/{id}/base"));
+    if is_destroyed(place, sprite) && base.is_none() {
+        let failure = Failure::new("destroyed", format!("`{id}` is destroyed already"));
+        return Err(failure.hint(format!("its events stay: lattice sprite events {id}")));
+    }
+    Ok(())
 }
 
 /// Removes the files of a sprite, and lets its base go.

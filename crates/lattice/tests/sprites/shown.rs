@@ -1,0 +1,23 @@
+//! What is shown of sprites: what they changed, how they ended, and what is left of them.
+
+use lattice_testkit::TestRepo;
+use serde_json::json;
+
+use crate::{agent, lattice, look};
+
+#[test]
+fn what_is_destroyed_is_not_destroyed_again_and_is_marked() {
+    let repo = TestRepo::draw("main*");
+    assert_eq!(agent(&repo, "d1", "echo x > x").code, Some(0));
+    assert_eq!(agent(&repo, "idle", "true").code, Some(0));
+    lattice(&repo).args(["sprite", "destroy", "d1"]).ok();
+    let again = lattice(&repo).args(["sprite", "destroy", "d1"]).fails(1);
+    assert!(again.stderr.contains("`d1` is destroyed already"), "{}", again.snapshot());
+    let listed = lattice(&repo).args(["sprite", "list"]).ok().stdout;
+    assert!(listed.contains("sprite/d1 (destroyed)"), "{listed}");
+    assert!(listed.contains("sprite/idle (not landed)"), "it made no commit: {listed}");
+    repo.git(&["branch", "-D", "sprite/d1"]);
+    let sprites = look(&repo, &["list"])["sprites"].clone();
+    assert_eq!((&sprites[0]["destroyed"], &sprites[0]["branch_state"]), (&json!(true), &json!("gone")));
+    assert_eq!((&sprites[1]["destroyed"], &sprites[1]["branch_state"]), (&json!(false), &json!("not-landed")));
+}
