@@ -21,3 +21,26 @@ fn what_is_destroyed_is_not_destroyed_again_and_is_marked() {
     assert_eq!((&sprites[0]["destroyed"], &sprites[0]["branch_state"]), (&json!(true), &json!("gone")));
     assert_eq!((&sprites[1]["destroyed"], &sprites[1]["branch_state"]), (&json!(false), &json!("not-landed")));
 }
+
+#[test]
+fn a_sprite_that_failed_or_was_interrupted_names_what_can_be_done() {
+    let repo = TestRepo::draw("main*");
+    let failed = agent(&repo, "f1", "exit 3");
+    assert!(failed.stderr.contains("lattice sprite logs f1"), "{}", failed.snapshot());
+    let script = "lattice emit info hello; while :; do sleep 0.1; done";
+    let running = lattice(&repo).args(["run", "x", "--name", "cut", "--", "bash", "-c", script]).spawn();
+    let events = || lattice(&repo).args(["sprite", "events", "cut"]).run();
+    while !events().stdout.contains("hello") {
+        std::thread::yield_now();
+    }
+    running.interrupt();
+    running.wait();
+    for words in [&["sprite", "list"][..], &["sprite", "show", "cut"]] {
+        let out = lattice(&repo).args(words).ok();
+        assert!(out.stdout.contains("interrupted"), "{}", out.snapshot());
+        for way in ["lattice resume cut goes on", "lattice sprite stop cut lands what is there"] {
+            assert!(out.stderr.contains(way), "{}", out.snapshot());
+        }
+    }
+    lattice(&repo).args(["sprite", "stop", "cut"]).ok();
+}

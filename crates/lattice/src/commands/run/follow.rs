@@ -6,6 +6,7 @@ use std::sync::mpsc::Sender;
 
 use lattice_model::id::Oid;
 use lattice_model::name::BranchName;
+use lattice_model::plan::count;
 use lattice_sprites::protocol::{Event, EventType, Finding, Rule};
 use lattice_sprites::run::{
     Collect, Happening, Job, LandError, Landing, SpritePlace, Uncommitted, Usage, Verdict, Watcher, Work, land, next,
@@ -173,7 +174,8 @@ fn told(store: &Store, name: &str, outcome: String, landing: Landing) -> Result<
         }
     }
     if violations > 0 {
-        reply = reply.note(format!("{violations} remarks on the protocol: lattice sprite show {}", sprite.name));
+        let remarks = count(violations, "remark");
+        reply = reply.note(format!("{remarks} on the protocol: lattice sprite show {}", sprite.name));
     }
     for row in &open {
         let why = row.reason.as_deref().map(|reason| format!(" ({})", printable(reason))).unwrap_or_default();
@@ -190,6 +192,9 @@ fn told(store: &Store, name: &str, outcome: String, landing: Landing) -> Result<
                 )
             }
         });
+    }
+    if sprite.state == SpriteState::Failed {
+        reply = reply.note(format!("what it printed: lattice sprite logs {}", sprite.name));
     }
     if sprite.state == SpriteState::Waiting && open.is_empty() {
         reply = reply.note(format!("answer it: lattice resume {} --input NAME=VALUE", sprite.name));

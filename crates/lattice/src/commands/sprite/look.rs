@@ -4,7 +4,7 @@ use lattice_model::name::BranchName;
 use lattice_sprites::checkpoint::Difference;
 use lattice_sprites::run::SpritePlace;
 use lattice_sprites::sandbox::Isolation;
-use lattice_sprites::store::{Sprite, Store, StoreError};
+use lattice_sprites::store::{Sprite, SpriteState, Store, StoreError};
 use serde_json::Value;
 
 use super::documents::{
@@ -38,11 +38,12 @@ pub(super) fn list(app: &App) -> Result<Reply, Failure> {
         format!("{:width$}  {:<11}  {}{bare}{left}{phase}{outcome}\n", sprite.id, sprite.state, sprite.branch)
     };
     let text: String = sprites.iter().map(line).collect();
+    let notes: Vec<_> = sprites.iter().filter_map(way_on).collect();
     let reply = Reply::new(SpriteListDocument { sprites }, text.clone());
     Ok(if text.is_empty() {
         reply.note("there are no sprites yet; lattice run \"TEXT\" -- CMD starts one")
     } else {
-        reply
+        notes.into_iter().fold(reply, Reply::note)
     })
 }
 
@@ -71,6 +72,14 @@ fn branch_remark(sprite: &SpriteDocument) -> &'static str {
     }
 }
 
+/// What can be done with a sprite that nothing comes from by itself.
+fn way_on(sprite: &SpriteDocument) -> Option<String> {
+    let id = &sprite.id;
+    (sprite.state == SpriteState::Interrupted.as_str()).then(|| {
+        format!("{id} was interrupted: lattice resume {id} goes on, lattice sprite stop {id} lands what is there")
+    })
+}
+
 pub(super) fn show(app: &App, id: &str) -> Result<Reply, Failure> {
     let (store, sprite) = find(app, id)?;
     let notices = store.notices(sprite.key)?;
@@ -84,7 +93,8 @@ pub(super) fn show(app: &App, id: &str) -> Result<Reply, Failure> {
         run: serde_json::from_str(&sprite.run).unwrap_or_default(),
     };
     let text = show_text(&document);
-    Ok(Reply::new(document, text))
+    let note = way_on(&document.sprite);
+    Ok(note.into_iter().fold(Reply::new(document, text), Reply::note))
 }
 
 /// What a sprite may reach, if that is anything.
