@@ -35,6 +35,8 @@ fn a_sprite_that_failed_or_was_interrupted_names_what_can_be_done() {
     }
     running.interrupt();
     running.wait();
+    let followed = lattice(&repo).args(["sprite", "events", "cut", "--follow"]).ok();
+    assert!(followed.stdout.contains("hello"), "nothing more comes: {}", followed.snapshot());
     for words in [&["sprite", "list"][..], &["sprite", "show", "cut"]] {
         let out = lattice(&repo).args(words).ok();
         assert!(out.stdout.contains("interrupted"), "{}", out.snapshot());
@@ -43,4 +45,18 @@ fn a_sprite_that_failed_or_was_interrupted_names_what_can_be_done() {
         }
     }
     lattice(&repo).args(["sprite", "stop", "cut"]).ok();
+}
+
+#[test]
+fn a_sprite_that_said_nothing_is_shown_when_it_was_followed_to_its_end() {
+    let repo = TestRepo::draw("main*");
+    assert_eq!(agent(&repo, "quiet", "true").code, Some(0));
+    assert_eq!(agent(&repo, "says", "lattice emit info hello").code, Some(0));
+    let quiet = lattice(&repo).args(["sprite", "show", "quiet", "--follow"]).ok();
+    assert!(quiet.stdout.contains("state      completed"), "{}", quiet.snapshot());
+    let says = lattice(&repo).args(["sprite", "show", "says", "--follow"]).ok().stdout;
+    let (event, state) = (says.find("hello"), says.find("state      completed"));
+    assert!(event.is_some() && event < state, "{says}");
+    let line = lattice(&repo).args(["sprite", "show", "says", "--follow", "--json"]).ok().stdout;
+    assert_eq!(line.lines().count(), 1, "each line is an event: {line}");
 }

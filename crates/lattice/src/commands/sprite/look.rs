@@ -2,7 +2,7 @@
 
 use lattice_model::name::BranchName;
 use lattice_sprites::checkpoint::Difference;
-use lattice_sprites::run::SpritePlace;
+use lattice_sprites::run::{SpritePlace, supervisor};
 use lattice_sprites::sandbox::Isolation;
 use lattice_sprites::store::{Sprite, SpriteState, Store, StoreError};
 use serde_json::Value;
@@ -165,12 +165,25 @@ pub(super) fn events(app: &App, id: &str) -> Result<Reply, Failure> {
     Ok(Reply::new(SpriteEventsDocument { events }, text))
 }
 
-/// Prints events as they are stored, until the sprite is over.
+/// Follows a sprite and shows what became of it, which one without events has nothing else to say about.
+pub(super) fn show_followed(app: &App, id: &str) -> Result<Reply, Failure> {
+    let followed = follow(app, id)?;
+    match app.format {
+        Format::Human => show(app, id),
+        // One object per line, each of them an event.
+        Format::Json => Ok(followed),
+    }
+}
+
+/// Prints events as they are stored, until the sprite is over or nobody watches it any more.
 pub(super) fn follow(app: &App, id: &str) -> Result<Reply, Failure> {
-    let (store, _) = find(app, id)?;
+    let (mut store, _) = find(app, id)?;
     let mut after = 0;
     loop {
-        let sprite = store.sprite(id)?;
+        let mut sprite = store.sprite(id)?;
+        if sprite.state == SpriteState::Running && supervisor(&sprite).is_none() {
+            (store, sprite) = find(app, id)?;
+        }
         let page = store.events(sprite.key, after, PAGE)?;
         for event in page.into_iter().map(EventDocument::of) {
             after = event.seq;
@@ -179,7 +192,8 @@ pub(super) fn follow(app: &App, id: &str) -> Result<Reply, Failure> {
                 Format::Json => format!("{}\n", serde_json::to_string(&event).unwrap_or_default()),
             });
         }
-        if sprite.state.is_over() && sprite.events <= after {
+        let nothing_comes = sprite.state.is_over() || sprite.state == SpriteState::Interrupted;
+        if nothing_comes && sprite.events <= after {
             return Ok(Reply::said());
         }
         app.pause();

@@ -36,7 +36,7 @@ enum SpriteCommand {
     Show {
         /// The sprite
         id: String,
-        /// Go on until the sprite is over, and print events as they come
+        /// Print events as they come until the sprite is over, and then show it
         #[arg(long)]
         follow: bool,
     },
@@ -112,7 +112,8 @@ pub(crate) fn run(app: &App, arguments: &Arguments) -> Result<Reply, Failure> {
     match &arguments.command {
         SpriteCommand::List => look::list(app),
         SpriteCommand::Show { id, follow: false } => look::show(app, id),
-        SpriteCommand::Show { id, follow: true } | SpriteCommand::Events { id, follow: true } => look::follow(app, id),
+        SpriteCommand::Show { id, follow: true } => look::show_followed(app, id),
+        SpriteCommand::Events { id, follow: true } => look::follow(app, id),
         SpriteCommand::Events { id, follow: false } => look::events(app, id),
         SpriteCommand::Artifacts { id } => look::artifacts(app, id),
         SpriteCommand::Logs { id } => look::logs(app, id),
