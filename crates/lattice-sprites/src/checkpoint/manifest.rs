@@ -1,6 +1,6 @@
 //! The list in a pack: everything that the upper layers hold, in a form that is written and read by hand.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::path::Path;
@@ -70,14 +70,6 @@ pub enum ManifestError {
     Damaged(String),
     #[error("the checkpoint could not be read")]
     Io(#[from] io::Error),
-}
-
-/// What a path is compared with an earlier checkpoint.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Difference {
-    Added,
-    Changed,
-    Removed,
 }
 
 pub(super) const MAGIC: &[u8; 8] = b"LTCHKP1\n";
@@ -278,41 +270,4 @@ fn is_below(entry: &Entry, known: &HashMap<(Layer, Vec<u8>), bool>) -> bool {
         None => b"",
     };
     entry.path.is_empty() && entry.body == Body::Folder || known.get(&(entry.layer, parent.to_vec())) == Some(&true)
-}
-
-/// The paths of the workspace in which two checkpoints differ; `None` as the first is an empty layer.
-pub fn difference(folder: &Path, from: Option<&str>, to: &str) -> Result<BTreeMap<String, Difference>, ManifestError> {
-    let old = from.map(|id| Manifest::read(folder, id)).transpose()?.unwrap_or_default();
-    let new = Manifest::read(folder, to)?;
-    let is_shown = |entry: &&Entry| {
-        let inside_git = entry.path.starts_with(b".git/") || entry.path == b".git";
-        entry.layer == Layer::Workspace && entry.body != Body::Folder && !inside_git
-    };
-    let index = |manifest: &'_ Manifest| -> BTreeMap<Vec<u8>, Entry> {
-        manifest.entries.iter().filter(is_shown).map(|entry| (entry.path.clone(), entry.clone())).collect()
-    };
-    let (before, after) = (index(&old), index(&new));
-    let mut found = BTreeMap::new();
-    let paths: BTreeSet<_> = before.keys().chain(after.keys()).collect();
-    for path in paths {
-        let is = match (before.get(path), after.get(path)) {
-            (_, Some(entry))
-                if entry.body == Body::Whiteout && before.get(path).is_none_or(|b| b.body != Body::Whiteout) =>
-            {
-                Difference::Removed
-            }
-            (None, Some(_)) => Difference::Added,
-            (Some(_), None) => Difference::Removed,
-            (Some(one), Some(other)) if same(one, other) => continue,
-            (Some(_), Some(_)) => Difference::Changed,
-            (None, None) => continue,
-        };
-        found.insert(String::from_utf8_lossy(path).into_owned(), is);
-    }
-    Ok(found)
-}
-
-fn same(one: &Entry, other: &Entry) -> bool {
-    (one.inode, one.size, one.modified, one.changed, one.mode)
-        == (other.inode, other.size, other.modified, other.changed, other.mode)
 }

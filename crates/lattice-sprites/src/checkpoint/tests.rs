@@ -235,7 +235,7 @@ fn a_checkpoint_costs_what_changed_and_says_what_that_is() {
     fs::write(world.path("upper/new"), "new").expect("a file");
     let second = world.checkpoint("chk_2", Some("chk_1"));
     assert!(first > 2_000_000 && second < 100_000, "{first} and {second} bytes");
-    let found = difference(&world.path("packs"), Some("chk_1"), "chk_2").expect("a difference");
+    let found = difference(&world.path("packs"), Some("chk_1"), "chk_2", None).expect("a difference");
     let found: Vec<_> = found.into_iter().map(|(path, is)| format!("{path} {is:?}")).collect();
     assert_eq!(found, ["f3 Changed", "f4 Removed", "new Added"]);
 }

@@ -5,6 +5,41 @@ use serde_json::json;
 
 use crate::{agent, lattice, look};
 
+/// A repository whose files are there to be changed.
+fn repo() -> TestRepo {
+    let repo = TestRepo::draw("main*");
+    for path in ["f", "gone", "folder/a", "folder/b", "again/one", "again/two"] {
+        repo.commit_file(path, "before\n", path);
+    }
+    repo
+}
+
+const CHANGES: &str =
+    "set -e; echo after > f; echo x > new; rm gone; rm -r folder again; mkdir again; echo y > again/two";
+
+#[test]
+fn a_difference_tells_what_was_changed_from_what_is_new() {
+    let repo = repo();
+    let expected = json!({
+        "f": "changed", "new": "added", "gone": "removed", "folder/a": "removed", "folder/b": "removed",
+        "again/one": "removed", "again/two": "changed",
+    });
+    assert_eq!(agent(&repo, "left", CHANGES).code, Some(0));
+    let left = look(&repo, &["diff", "left"]);
+    assert_eq!((&left["files"], &left["checkpoint"]), (&expected, &json!(null)), "it has no checkpoint");
+    let script = format!("{CHANGES}; lattice checkpoint; echo later > later");
+    assert_eq!(agent(&repo, "kept", &script).code, Some(0));
+    let kept = look(&repo, &["diff", "kept"]);
+    assert_eq!((&kept["files"], &kept["since"]), (&expected, &json!(null)));
+    let script = format!("echo x > new; lattice checkpoint; rm new; {CHANGES}; lattice checkpoint");
+    assert_eq!(agent(&repo, "since", &script).code, Some(0));
+    let first = look(&repo, &["show", "since"])["checkpoints"][0]["id"].as_str().expect("an id").to_owned();
+    let since = look(&repo, &["diff", "since", "--since", &first])["files"].clone();
+    assert_eq!((&since["f"], &since["new"], &since["gone"]), (&json!("changed"), &json!("changed"), &json!("removed")));
+    let none = lattice(&repo).args(["sprite", "diff", "left", "--since", &first]).fails(1);
+    assert!(none.stderr.contains("lattice sprite diff left compares"), "{}", none.snapshot());
+}
+
 #[test]
 fn what_is_destroyed_is_not_destroyed_again_and_is_marked() {
     let repo = TestRepo::draw("main*");
@@ -13,6 +48,8 @@ fn what_is_destroyed_is_not_destroyed_again_and_is_marked() {
     lattice(&repo).args(["sprite", "destroy", "d1"]).ok();
     let again = lattice(&repo).args(["sprite", "destroy", "d1"]).fails(1);
     assert!(again.stderr.contains("`d1` is destroyed already"), "{}", again.snapshot());
+    let diff = lattice(&repo).args(["sprite", "diff", "d1"]).fails(1);
+    assert!(diff.stderr.contains("`d1` is destroyed"), "{}", diff.snapshot());
     let listed = lattice(&repo).args(["sprite", "list"]).ok().stdout;
     assert!(listed.contains("sprite/d1 (destroyed)"), "{listed}");
     assert!(listed.contains("sprite/idle (not landed)"), "it made no commit: {listed}");

@@ -147,8 +147,8 @@ pub(crate) struct SpriteLogsDocument {
 /// Files that a sprite changed.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct SpriteDiffDocument {
-    /// The checkpoint that shows them.
-    pub(crate) checkpoint: String,
+    /// The checkpoint that shows them; null where they are as a sprite without one left them.
+    pub(crate) checkpoint: Option<String>,
     pub(crate) since: Option<String>,
     /// Paths with `added`, `changed` or `removed`.
     pub(crate) files: std::collections::BTreeMap<String, &'static str>,

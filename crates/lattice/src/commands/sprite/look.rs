@@ -1,7 +1,7 @@
 //! `sprite list`, `show`, `events` and `artifacts`: what is known of sprites.
 
 use lattice_model::name::BranchName;
-use lattice_sprites::checkpoint::Difference;
+use lattice_sprites::checkpoint::{Difference, difference, difference_left};
 use lattice_sprites::run::{SpritePlace, supervisor};
 use lattice_sprites::sandbox::Isolation;
 use lattice_sprites::store::{Sprite, SpriteState, Store, StoreError};
@@ -224,18 +224,36 @@ pub(super) fn logs(app: &App, id: &str) -> Result<Reply, Failure> {
 pub(super) fn diff(app: &App, id: &str, since: Option<&str>) -> Result<Reply, Failure> {
     let (_, sprite) = find(app, id)?;
     let place = run::place(app, &sprite)?;
-    if since.is_none() && run::bare::isolation(&sprite) == Isolation::None {
+    let isolation = run::bare::isolation(&sprite);
+    if since.is_none() && isolation == Isolation::None {
         // Without layers a checkpoint is everything that is there.
         let failure = Failure::new("needs-sandbox", format!("`{id}` has no sandbox, so its checkpoints know no base"));
         return Err(failure.hint(format!("lattice sprite diff {id} --since CHECKPOINT compares two of them")));
     }
-    let checkpoint = sprite.checkpoint.ok_or_else(|| {
-        Failure::new("no-checkpoint", format!("`{id}` has no checkpoint"))
-            .hint(format!("lattice sprite checkpoint {id}"))
-    })?;
-    let files = lattice_sprites::checkpoint::difference(&place.packs(), since, &checkpoint).map_err(|error| {
-        Failure::new("no-such-checkpoint", error.to_string()).hint(format!("lattice sprite show {id}"))
-    })?;
+    if is_destroyed(&place, &sprite) {
+        let failure = Failure::new("destroyed", format!("`{id}` is destroyed, and its files with it"));
+        return Err(failure.hint(format!("what it landed: lattice info {} --stat", sprite.branch)));
+    }
+    let base = place.all.join("base").join(&sprite.base);
+    let files = match &sprite.checkpoint {
+        Some(checkpoint) => {
+            let base = (isolation == Isolation::Strict).then_some(base.as_path());
+            difference(&place.packs(), since, checkpoint, base).map_err(|error| {
+                Failure::new("no-such-checkpoint", error.to_string()).hint(format!("lattice sprite show {id}"))
+            })?
+        }
+        // What runs may change while it is looked at, so that has to be frozen first.
+        None if supervisor(&sprite).is_some() => {
+            return Err(Failure::new("no-checkpoint", format!("`{id}` runs and has no checkpoint"))
+                .hint(format!("lattice sprite checkpoint {id}")));
+        }
+        None if since.is_some() => {
+            return Err(Failure::new("no-such-checkpoint", format!("`{id}` has no checkpoint"))
+                .hint(format!("lattice sprite diff {id} compares what it left with its base")));
+        }
+        None => difference_left(&place.own.join("upper"), &base)
+            .map_err(|error| Failure::new("io", format!("the files of `{id}` cannot be read: {error}")))?,
+    };
     let word = |difference| match difference {
         Difference::Added => "added",
         Difference::Changed => "changed",
@@ -243,7 +261,8 @@ pub(super) fn diff(app: &App, id: &str, since: Option<&str>) -> Result<Reply, Fa
     };
     let files: std::collections::BTreeMap<_, _> = files.into_iter().map(|(path, is)| (path, word(is))).collect();
     let text: String = files.iter().map(|(path, is)| format!("{is:<8} {}\n", printable(path))).collect();
-    Ok(Reply::new(SpriteDiffDocument { checkpoint, since: since.map(str::to_owned), files }, text))
+    let document = SpriteDiffDocument { checkpoint: sprite.checkpoint, since: since.map(str::to_owned), files };
+    Ok(Reply::new(document, text))
 }
 
 /// The sprite with this name, and the store it is in.
