@@ -3,7 +3,7 @@
 use lattice_testkit::TestRepo;
 use serde_json::json;
 
-use crate::{agent, lattice, look};
+use crate::{agent, lattice, look, validated};
 
 /// A repository whose files are there to be changed.
 fn repo() -> TestRepo {
@@ -38,6 +38,20 @@ fn a_difference_tells_what_was_changed_from_what_is_new() {
     assert_eq!((&since["f"], &since["new"], &since["gone"]), (&json!("changed"), &json!("changed"), &json!("removed")));
     let none = lattice(&repo).args(["sprite", "diff", "left", "--since", &first]).fails(1);
     assert!(none.stderr.contains("lattice sprite diff left compares"), "{}", none.snapshot());
+}
+
+#[test]
+fn a_sprite_that_said_nothing_is_shown_when_it_was_followed_to_its_end() {
+    let repo = TestRepo::draw("main*");
+    assert_eq!(agent(&repo, "quiet", "true").code, Some(0));
+    assert_eq!(agent(&repo, "says", "lattice emit info hello").code, Some(0));
+    let quiet = lattice(&repo).args(["sprite", "show", "quiet", "--follow"]).ok();
+    assert!(quiet.stdout.contains("state      completed"), "{}", quiet.snapshot());
+    let says = lattice(&repo).args(["sprite", "show", "says", "--follow"]).ok().stdout;
+    let (event, state) = (says.find("hello"), says.find("state      completed"));
+    assert!(event.is_some() && event < state, "{says}");
+    let line = lattice(&repo).args(["sprite", "show", "says", "--follow", "--json"]).ok().stdout;
+    assert_eq!(line.lines().count(), 1, "each line is an event: {line}");
 }
 
 #[test]
@@ -85,15 +99,11 @@ fn a_sprite_that_failed_or_was_interrupted_names_what_can_be_done() {
 }
 
 #[test]
-fn a_sprite_that_said_nothing_is_shown_when_it_was_followed_to_its_end() {
+fn a_dry_run_of_gc_says_what_would_be_removed() {
     let repo = TestRepo::draw("main*");
-    assert_eq!(agent(&repo, "quiet", "true").code, Some(0));
-    assert_eq!(agent(&repo, "says", "lattice emit info hello").code, Some(0));
-    let quiet = lattice(&repo).args(["sprite", "show", "quiet", "--follow"]).ok();
-    assert!(quiet.stdout.contains("state      completed"), "{}", quiet.snapshot());
-    let says = lattice(&repo).args(["sprite", "show", "says", "--follow"]).ok().stdout;
-    let (event, state) = (says.find("hello"), says.find("state      completed"));
-    assert!(event.is_some() && event < state, "{says}");
-    let line = lattice(&repo).args(["sprite", "show", "says", "--follow", "--json"]).ok().stdout;
-    assert_eq!(line.lines().count(), 1, "each line is an event: {line}");
+    assert_eq!(agent(&repo, "l1", "echo x > x").code, Some(0));
+    let planned = lattice(&repo).args(["sprite", "gc", "--dry-run"]).ok().stdout;
+    assert!(planned.starts_with("would remove l1\nwould remove the checkout of "), "{planned}");
+    validated(&repo, &lattice(&repo).args(["sprite", "gc", "--dry-run"]).json());
+    assert!(lattice(&repo).args(["sprite", "gc"]).ok().stdout.starts_with("removed l1\n"));
 }

@@ -146,9 +146,10 @@ pub(super) fn gc(app: &App, preview: Preview) -> Result<Reply, Failure> {
         }
         document.checkouts.extend(path.file_name().map(|name| name.to_string_lossy().into_owned()));
     }
-    let mut text: String = document.sprites.iter().map(|name| format!("removed {name}\n")).collect();
-    document.checkouts.iter().for_each(|commit| text.push_str(&format!("removed the checkout of {commit}\n")));
-    document.kept.iter().for_each(|(name, why)| text.push_str(&format!("kept {name}: {}\n", printable(why))));
+    let (removed, kept) = if preview.dry_run { ("would remove", "would keep") } else { ("removed", "kept") };
+    let mut text: String = document.sprites.iter().map(|name| format!("{removed} {name}\n")).collect();
+    document.checkouts.iter().for_each(|commit| text.push_str(&format!("{removed} the checkout of {commit}\n")));
+    document.kept.iter().for_each(|(name, why)| text.push_str(&format!("{kept} {name}: {}\n", printable(why))));
     let reply = Reply::new(document, text);
     Ok(if preview.dry_run { reply.note("this was a dry run: nothing was removed") } else { reply })
 }
