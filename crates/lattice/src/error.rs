@@ -283,7 +283,13 @@ impl From<GitError> for Failure {
 
 impl From<ConfigEditError> for Failure {
     fn from(error: ConfigEditError) -> Self {
-        Self::new("config", error.to_string()).hint("lattice config list shows every option")
+        let failure = Self::new("config", error.to_string());
+        match error {
+            ConfigEditError::UnknownKey(_) | ConfigEditError::BadValue { .. } => {
+                failure.hint("lattice config list shows every option")
+            }
+            ConfigEditError::Unreadable(_) => failure.hint("nothing was changed"),
+        }
     }
 }
 

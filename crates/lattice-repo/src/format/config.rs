@@ -130,9 +130,7 @@ pub fn user_settings(text: &str) -> Settings {
 
 /// Every option that a file sets, as text.
 pub fn list_settings(content: &str) -> Result<BTreeMap<String, String>, ConfigEditError> {
-    let document = content
-        .parse::<DocumentMut>()
-        .map_err(|error| ConfigEditError::Unreadable(error.to_string().trim_end().to_owned()))?;
+    let document = document(content)?;
     let mut options = BTreeMap::new();
     for (table, item) in document.iter() {
         for (name, item) in item.as_table_like().into_iter().flat_map(|table| table.iter()) {
@@ -141,6 +139,12 @@ pub fn list_settings(content: &str) -> Result<BTreeMap<String, String>, ConfigEd
         }
     }
     Ok(options)
+}
+
+/// The file as TOML, or where it is none.
+fn document(content: &str) -> Result<DocumentMut, ConfigEditError> {
+    let parsed = content.parse::<DocumentMut>();
+    parsed.map_err(|error| ConfigEditError::Unreadable(place_and_reason(content, &error)))
 }
 
 /// A value as TOML writes it, without what stands around it in the file.
@@ -162,8 +166,7 @@ pub fn read_setting(content: &str, key: &str) -> Result<Option<String>, ConfigEd
 
 /// The text of a file with one option set, everything else as it was.
 pub fn edit_setting(content: &str, key: &str, text: &str) -> Result<String, ConfigEditError> {
-    let mut document =
-        content.parse::<DocumentMut>().map_err(|error| ConfigEditError::Unreadable(error.to_string()))?;
+    let mut document = document(content)?;
     let (table, name) = key.split_once('.').ok_or_else(|| ConfigEditError::UnknownKey(key.to_owned()))?;
     let mut new = if table == "alias" {
         value(text)

@@ -5,7 +5,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
-use lattice_engine::{ConfigEditError, Engine, Mode, WorkingCopyNeed, edit_setting, read_setting};
+use lattice_engine::{ConfigEditError, Engine, Mode, WorkingCopyNeed, edit_setting, list_settings, read_setting};
 use lattice_model::command::config::WriteSettings;
 use lattice_model::gate::Refusal;
 use lattice_model::settings::OPTIONS;
@@ -75,20 +75,47 @@ pub(crate) fn run(app: &App, arguments: &Arguments) -> Result<Reply, Failure> {
     }
 }
 
-/// The text of the chosen file, and for a get without `--global` the user's below it.
-fn texts(app: &App, place: Place) -> Result<Vec<String>, Failure> {
-    let global = app.user_config_path().map_or(Ok(String::new()), |path| user_text(&path));
-    if place.global {
-        return Ok(vec![global?]);
+/// A file with options.
+struct Source {
+    path: PathBuf,
+    text: String,
+    place: Place,
+}
+
+impl Source {
+    /// Says which file it is that cannot be understood, and what helps there.
+    fn unreadable(&self, error: ConfigEditError) -> Failure {
+        match error {
+            ConfigEditError::Unreadable(reason) => {
+                let failure = Failure::new("config-invalid", format!("{} is broken: {reason}", self.path.display()));
+                match self.place {
+                    Place { global: true } => failure.hint("lattice config edit --global opens it"),
+                    Place { global: false } => failure.hint("lattice doctor says what can be done"),
+                }
+            }
+            ConfigEditError::UnknownKey(_) | ConfigEditError::BadValue { .. } => error.into(),
+        }
     }
+}
+
+/// The chosen file, and for a look without `--global` the user's below it.
+fn sources(app: &App, place: Place) -> Result<Vec<Source>, Failure> {
+    let user = app.user_config_path().unwrap_or_default();
+    let global_text = app.user_config_path().map_or(Ok(String::new()), |path| user_text(&path));
+    let global = |text| Source { path: user, text, place: Place { global: true } };
+    if place.global {
+        return Ok(vec![global(global_text?)]);
+    }
+    let engine = app.engine()?;
+    let path = engine.repository().common_dir.join("lattice").join("config.toml");
+    let own = Source { path, text: engine.config_text().unwrap_or_default(), place };
     // A file of the user's that cannot be read sets nothing, here as in every command.
-    let global = global.unwrap_or_default();
-    Ok(vec![app.engine()?.config_text().unwrap_or_default(), global])
+    Ok(vec![own, global(global_text.unwrap_or_default())])
 }
 
 fn get(app: &App, key: &str, place: Place) -> Result<Reply, Failure> {
-    for text in texts(app, place)? {
-        if let Some(value) = read_setting(&text, key)? {
+    for source in sources(app, place)? {
+        if let Some(value) = read_setting(&source.text, key).map_err(|error| source.unreadable(error))? {
             let options = BTreeMap::from([(key.to_owned(), value.clone())]);
             return Ok(Reply::new(ConfigDocument { options, file: None, operation: None }, format!("{value}\n")));
         }
@@ -98,8 +125,8 @@ fn get(app: &App, key: &str, place: Place) -> Result<Reply, Failure> {
 
 fn list(app: &App, place: Place) -> Result<Reply, Failure> {
     let mut options = BTreeMap::new();
-    for text in texts(app, place)?.iter().rev() {
-        options.extend(lattice_engine::list_settings(text)?);
+    for source in sources(app, place)?.iter().rev() {
+        options.extend(list_settings(&source.text).map_err(|error| source.unreadable(error))?);
     }
     let mut text: String = options.iter().map(|(key, value)| format!("{key} = {value}\n")).collect();
     for option in OPTIONS.iter().filter(|option| !options.contains_key(option.key)) {
@@ -150,7 +177,8 @@ fn set_global(app: &App, (key, value): (&str, &str), preview: Preview) -> Result
         return Err(Failure::usage("a trunk belongs to a repository: lattice trunk set <branch>"));
     }
     let path = user_path(app)?;
-    let text = edit_setting(&user_text(&path)?, key, value)?;
+    let source = Source { text: user_text(&path)?, path: path.clone(), place: Place { global: true } };
+    let text = edit_setting(&source.text, key, value).map_err(|error| source.unreadable(error))?;
     let options = BTreeMap::from([(key.to_owned(), value.to_owned())]);
     let mut document = ConfigDocument { options, file: Some(path.display().to_string()), operation: None };
     match mode(app, preview) {
@@ -188,21 +216,21 @@ fn edit(app: &App, place: Place) -> Result<Reply, Failure> {
     if app.mode.is_some() {
         return Err(Failure::usage("what an editor will do cannot be planned").hint("lattice config set <key> <value>"));
     }
-    let before = texts(app, place)?.swap_remove(0);
+    let before = sources(app, place)?.swap_remove(0).text;
     if place.global {
         let path = user_path(app)?;
         let scratch = path.with_extension("toml.edit");
         let text = prompt::edit_whole(app, &scratch, &before)?;
-        lattice_engine::list_settings(&text)?;
+        list_settings(&text)?;
         write_user_text(&path, &text)?;
         return list(app, place);
     }
     let engine = app.engine()?;
     let scratch = engine.draft("config.toml");
     let content = prompt::edit_whole(app, &scratch, &before)?;
-    lattice_engine::list_settings(&content)?;
+    list_settings(&content)?;
     let reply = change(app, ("config", Preview { dry_run: false }), WorkingCopyNeed::No, |_, _| {
         Ok(WriteSettings { content: content.clone() })
     })?;
-    Ok(reply.with_field("options", json!(lattice_engine::list_settings(&content)?)))
+    Ok(reply.with_field("options", json!(list_settings(&content)?)))
 }

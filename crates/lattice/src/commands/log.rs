@@ -8,7 +8,7 @@ use lattice_model::graph::StackGraph;
 use lattice_model::id::Oid;
 use lattice_model::name::BranchName;
 use lattice_model::plan::count;
-use lattice_model::snapshot::{OpStateReading, Snapshot};
+use lattice_model::snapshot::{ConfigReading, OpStateReading, Snapshot};
 
 use crate::app::App;
 use crate::error::Failure;
@@ -133,7 +133,12 @@ fn remarks(snapshot: &Snapshot, lost: usize) -> Vec<String> {
         OpStateReading::Damaged { .. } => notes.push("an operation was cut off: lattice doctor".to_owned()),
         OpStateReading::Absent => {}
     }
-    if snapshot.settings.trunk.is_none() {
+    let file = snapshot.repository.common_dir.join("lattice").join("config.toml");
+    if let ConfigReading::Invalid { reason, .. } = &snapshot.config {
+        notes.push(format!("{} is broken: {reason}; lattice doctor says what can be done", file.display()));
+    } else if let ConfigReading::Foreign { .. } = &snapshot.config {
+        notes.push(format!("{} is that of another program: lattice doctor offers to convert it", file.display()));
+    } else if snapshot.settings.trunk.is_none() {
         notes.push("Lattice is not set up here: lattice init".to_owned());
     } else if snapshot.trunk().is_none() {
         notes.push("the configured trunk does not exist: lattice doctor".to_owned());

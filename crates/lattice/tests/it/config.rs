@@ -60,6 +60,25 @@ fn wrong_keys_and_values_are_refused_and_nothing_is_written() {
 }
 
 #[test]
+fn a_broken_file_is_named_with_its_line() {
+    let repo = TestRepo::draw("main*");
+    repo.write_config("[trunk]\nbranch = \"main\"\nnonsense\n");
+    for words in [&["config", "list"][..], &["config", "get", "undo.keep_days"]] {
+        let out = lattice(&repo).args(words).fails(1);
+        assert!(out.stderr.contains("lattice/config.toml is broken: line 3: "), "{}", out.snapshot());
+        assert!(out.stderr.contains("hint: lattice doctor"), "{}", out.snapshot());
+    }
+    let log = lattice(&repo).arg("log").ok();
+    assert!(log.stderr.contains("lattice/config.toml is broken: line 3: "), "{}", log.snapshot());
+    assert!(log.stderr.contains("lattice doctor") && !log.stderr.contains("lattice init"), "{}", log.snapshot());
+    let path = user_file(&repo);
+    repo.write(path.to_str().expect("text"), "[alias\n");
+    let global = lattice(&repo).args(["config", "list", "--global"]).fails(1);
+    assert!(global.stderr.contains("lattice/config.toml is broken: line 1: "), "{}", global.snapshot());
+    assert!(global.stderr.contains("lattice config edit --global"), "{}", global.snapshot());
+}
+
+#[test]
 fn a_dry_run_writes_neither_file() {
     let repo = TestRepo::draw("main*");
     let before = repo.state();
