@@ -129,7 +129,11 @@ pub const OPTIONS: &[KnownOption] = &[
     KnownOption { key: "trunk.branch", kind: OptionKind::Branch, help: "the branch that stacks stand on" },
     KnownOption { key: "lock.timeout_ms", kind: OptionKind::Integer, help: "how long a writer waits for another" },
     KnownOption { key: "hooks.timeout_ms", kind: OptionKind::Integer, help: "how long a hook may take; 0 is forever" },
-    KnownOption { key: "branch.template", kind: OptionKind::Text, help: "name of a branch made from a message" },
+    KnownOption {
+        key: "branch.template",
+        kind: OptionKind::Text,
+        help: "name of a branch made from a message: {slug} is the message, {date} the day",
+    },
     KnownOption { key: "undo.keep_operations", kind: OptionKind::Integer, help: "operations that stay undoable" },
     KnownOption { key: "undo.keep_days", kind: OptionKind::Integer, help: "days for which they stay undoable" },
     KnownOption { key: "explain.command", kind: OptionKind::TextList, help: "program that adds prose to explanations" },
@@ -174,6 +178,38 @@ pub const OPTIONS: &[KnownOption] = &[
 /// The option with this key.
 pub fn known_option(key: &str) -> Option<&'static KnownOption> {
     OPTIONS.iter().find(|option| option.key == key)
+}
+
+impl KnownOption {
+    /// What holds where the option is not set; `None` where that is nothing.
+    pub fn default(&self) -> Option<String> {
+        let Settings { lock_timeout_ms, hook_timeout_ms, branch_template, keep_operations, keep_days, .. } =
+            Settings::default();
+        let Settings { explain, forge, sprites, .. } = Settings::default();
+        match self.key {
+            "lock.timeout_ms" => Some(lock_timeout_ms.to_string()),
+            "hooks.timeout_ms" => Some(hook_timeout_ms.to_string()),
+            "branch.template" => Some(branch_template),
+            "undo.keep_operations" => Some(keep_operations.to_string()),
+            "undo.keep_days" => Some(keep_days.to_string()),
+            "explain.timeout_ms" => Some(explain.timeout_ms.to_string()),
+            "explain.include_diffs" => Some(explain.include_diffs.to_string()),
+            "forge.remote" => Some(forge.remote().to_owned()),
+            "forge.kind" => Some(forge.kind),
+            "submit.overview" => Some(forge.overview),
+            "merge.method" => Some(forge.merge_method),
+            "github.web_url" => Some(forge.github.web_url),
+            "github.app" => Some(forge.github.app),
+            "sprite.memory_mb" => Some(sprites.limits.memory_mb.to_string()),
+            "sprite.processes" => Some(sprites.limits.processes.to_string()),
+            "sprite.output_mb" => Some(sprites.limits.output_mb.to_string()),
+            "sprite.minutes" => Some(sprites.limits.minutes.to_string()),
+            key => {
+                let action = key.strip_prefix("actions.")?.to_ascii_uppercase();
+                Some(sprites.policy(&action).as_str().to_owned())
+            }
+        }
+    }
 }
 
 impl Settings {

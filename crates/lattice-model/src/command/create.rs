@@ -156,6 +156,22 @@ pub(super) fn missing_message() -> Refusal {
         .hint("give one with -m <message>")
 }
 
+/// What a template of names may have in braces.
+pub const PLACEHOLDERS: [&str; 2] = ["{slug}", "{date}"];
+
+/// The first thing in braces of a template that stands for nothing.
+pub fn unknown_placeholder(template: &str) -> Option<&str> {
+    let (_, mut rest) = template.split_at(template.find('{')?);
+    loop {
+        let end = rest.find('}').map_or(rest.len(), |close| close + 1);
+        let (found, after) = rest.split_at(end);
+        if !PLACEHOLDERS.contains(&found) {
+            return Some(found);
+        }
+        (_, rest) = after.split_at(after.find('{')?);
+    }
+}
+
 /// A branch name from a message, as `template` says: `{slug}` is the message, `{date}` the day.
 pub fn name_from_message(message: &str, template: &str, date: &str) -> Result<BranchName, Refusal> {
     let subject = message.lines().next().unwrap_or_default();

@@ -4,6 +4,7 @@ mod sprites;
 
 use std::collections::BTreeMap;
 
+use lattice_model::command::create::{PLACEHOLDERS, unknown_placeholder};
 use lattice_model::id::ContentDigest;
 use lattice_model::name::BranchName;
 use lattice_model::settings::{KnownOption, OptionKind, Settings, known_option};
@@ -134,11 +135,20 @@ pub fn list_settings(content: &str) -> Result<BTreeMap<String, String>, ConfigEd
     let mut options = BTreeMap::new();
     for (table, item) in document.iter() {
         for (name, item) in item.as_table_like().into_iter().flat_map(|table| table.iter()) {
-            let text = item.as_str().map_or_else(|| without_remarks(item), str::to_owned);
-            options.insert(format!("{table}.{name}"), text);
+            list_item(format!("{table}.{name}"), item, &mut options);
         }
     }
     Ok(options)
+}
+
+/// Adds one option; of a table such as `[agents.mine]` each line is one.
+fn list_item(key: String, item: &Item, options: &mut BTreeMap<String, String>) {
+    match item.as_table() {
+        Some(table) => table.iter().for_each(|(name, item)| list_item(format!("{key}.{name}"), item, options)),
+        None => {
+            options.insert(key, item.as_str().map_or_else(|| without_remarks(item), str::to_owned));
+        }
+    }
 }
 
 /// The file as TOML, or where it is none.
@@ -196,6 +206,11 @@ pub fn edit_setting(content: &str, key: &str, text: &str) -> Result<String, Conf
 
 fn typed(option: &KnownOption, text: &str) -> Result<Value, String> {
     match option.kind {
+        // Only what is set now is held to it: a file that was written before is still read.
+        OptionKind::Text if option.key == "branch.template" => match unknown_placeholder(text) {
+            Some(unknown) => Err(format!("`{unknown}` stands for nothing; there are {}", PLACEHOLDERS.join(" and "))),
+            None => Ok(text.into()),
+        },
         OptionKind::Text => Ok(text.into()),
         OptionKind::Branch => BranchName::new(text).map(|name| name.as_str().into()).map_err(|error| error.to_string()),
         OptionKind::Integer => text

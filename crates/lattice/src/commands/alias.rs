@@ -10,10 +10,7 @@ use crate::dispatch;
 /// The arguments with an alias in the place of the command replaced; `None` where there is none.
 pub(crate) fn expand(arguments: &[OsString]) -> Option<Vec<OsString>> {
     let (at, word) = first_word(arguments)?;
-    let known = dispatch::command_line();
-    let is_command =
-        |command: &clap::Command| command.get_name() == word || command.get_all_aliases().any(|alias| alias == word);
-    if known.get_subcommands().any(is_command) || word == "help" {
+    if is_command(word) {
         return None;
     }
     let app = App::new(&Global { cwd: cwd(arguments), ..Global::plain() }).ok()?;
@@ -24,6 +21,13 @@ pub(crate) fn expand(arguments: &[OsString]) -> Option<Vec<OsString>> {
     expanded.extend(expansion.split_whitespace().map(OsString::from));
     expanded.extend_from_slice(&arguments[at + 1..]);
     Some(expanded)
+}
+
+/// Whether a word is a command of ours, which no alias replaces.
+pub(crate) fn is_command(word: &str) -> bool {
+    let named =
+        |command: &clap::Command| command.get_name() == word || command.get_all_aliases().any(|alias| alias == word);
+    word == "help" || dispatch::command_line().get_subcommands().any(named)
 }
 
 /// The directory that `-C` names, in any of the ways in which it can be written.

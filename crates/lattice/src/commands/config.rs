@@ -8,12 +8,13 @@ use clap::{Args, Subcommand};
 use lattice_engine::{ConfigEditError, Engine, Mode, WorkingCopyNeed, edit_setting, list_settings, read_setting};
 use lattice_model::command::config::WriteSettings;
 use lattice_model::gate::Refusal;
-use lattice_model::settings::OPTIONS;
+use lattice_model::settings::{KnownOption, OPTIONS, known_option};
 use lattice_model::snapshot::{ConfigReading, Snapshot};
 use serde_json::json;
 
 use crate::app::App;
 use crate::cli::Preview;
+use crate::commands::alias::is_command;
 use crate::commands::change::{change, mode, previews};
 use crate::error::Failure;
 use crate::output::Reply;
@@ -46,7 +47,7 @@ enum Action {
         #[command(flatten)]
         preview: Preview,
     },
-    /// Print every option that is set
+    /// Print every option: those that are set, and the others with their defaults
     List {
         #[command(flatten)]
         place: Place,
@@ -120,7 +121,10 @@ fn get(app: &App, key: &str, place: Place) -> Result<Reply, Failure> {
             return Ok(Reply::new(ConfigDocument { options, file: None, operation: None }, format!("{value}\n")));
         }
     }
-    Err(Failure::new("not-set", format!("`{key}` is not set")).hint("lattice config list shows what is"))
+    let default = known_option(key).and_then(KnownOption::default);
+    let default = default.map(|default| format!("; the default is {default}")).unwrap_or_default();
+    let failure = Failure::new("not-set", format!("`{key}` is not set{default}"));
+    Err(failure.hint("lattice config list shows every option"))
 }
 
 fn list(app: &App, place: Place) -> Result<Reply, Failure> {
@@ -130,9 +134,19 @@ fn list(app: &App, place: Place) -> Result<Reply, Failure> {
     }
     let mut text: String = options.iter().map(|(key, value)| format!("{key} = {value}\n")).collect();
     for option in OPTIONS.iter().filter(|option| !options.contains_key(option.key)) {
-        text.push_str(&app.style.dim(&format!("# {}: {}\n", option.key, option.help)));
+        let default = option.default().map(|default| format!(" (default: {default})")).unwrap_or_default();
+        text.push_str(&app.style.dim(&format!("# {}: {}{default}\n", option.key, option.help)));
     }
     Ok(Reply::new(ConfigDocument { options, file: None, operation: None }, text))
+}
+
+/// A command's own name wins over an alias, which would never do anything.
+fn refuse_command(key: &str) -> Result<(), Failure> {
+    match key.strip_prefix("alias.") {
+        Some(name) if is_command(name) => Err(Failure::new("config", format!("`{name}` is a command already"))
+            .hint("an alias needs another name: a command is never replaced")),
+        Some(_) | None => Ok(()),
+    }
 }
 
 fn set(app: &App, (key, value): (&str, &str), preview: Preview) -> Result<Reply, Failure> {
@@ -141,6 +155,7 @@ fn set(app: &App, (key, value): (&str, &str), preview: Preview) -> Result<Reply,
     }
     // A wrong key is a mistake in the command, whatever state the repository is in.
     edit_setting("", key, value)?;
+    refuse_command(key)?;
     let build = |_: &Engine, snapshot: &Snapshot| {
         let content = editable(snapshot)?;
         let content = edit_setting(content, key, value).map_err(refused)?;
@@ -176,6 +191,7 @@ fn set_global(app: &App, (key, value): (&str, &str), preview: Preview) -> Result
     if key == "trunk.branch" {
         return Err(Failure::usage("a trunk belongs to a repository: lattice trunk set <branch>"));
     }
+    refuse_command(key)?;
     let path = user_path(app)?;
     let source = Source { text: user_text(&path)?, path: path.clone(), place: Place { global: true } };
     let text = edit_setting(&source.text, key, value).map_err(|error| source.unreadable(error))?;

@@ -41,13 +41,16 @@ fn setting_keeps_remarks_and_everything_else() {
 fn wrong_keys_and_values_are_refused_and_nothing_is_written() {
     let repo = TestRepo::draw("main*");
     let before = repo.state();
-    let cases: [(&[&str], i32, &str); 7] = [
+    let cases: [(&[&str], i32, &str); 10] = [
         (&["set", "no.such", "1"], 1, "there is no option `no.such`"),
         (&["set", "nodots", "1"], 1, "there is no option"),
         (&["set", "undo.keep_days", "many"], 1, "a number"),
         (&["set", "explain.include_diffs", "maybe"], 1, "true or false"),
         (&["set", "trunk.branch", "x"], 2, "lattice trunk set"),
-        (&["get", "undo.keep_days"], 1, "is not set"),
+        (&["set", "branch.template", "{nope}/x"], 1, "`{nope}` stands for nothing; there are {slug} and {date}"),
+        (&["set", "--global", "branch.template", "{slug}/{date"], 1, "`{date` stands for nothing"),
+        (&["get", "undo.keep_days"], 1, "`undo.keep_days` is not set; the default is 90"),
+        (&["get", "sprite.agent"], 1, "`sprite.agent` is not set\n"),
         (&["get", "no.such"], 1, "there is no option"),
     ];
     for (args, code, text) in cases {
@@ -57,6 +60,28 @@ fn wrong_keys_and_values_are_refused_and_nothing_is_written() {
     let editor = lattice(&repo).args(["config", "edit"]).fails(2);
     assert!(editor.stderr.contains("an editor cannot be opened"), "{}", editor.snapshot());
     assert_same(&before, &repo.state());
+}
+
+#[test]
+fn the_list_has_every_option_with_its_default_and_a_line_for_each_value() {
+    let repo = TestRepo::draw("main*");
+    let agent = "[agents.mine]\ncommand = [\"me\", \"{prompt}\"] # mine\n\n[agents.mine.env]\nA = \"b\"\n";
+    repo.write_config(&format!("[trunk]\nbranch = \"main\"\n{agent}[credentials]\nT = {{ env = \"T\" }}\n"));
+    let listed = lattice(&repo).args(["config", "list"]).ok().stdout;
+    let lines: Vec<_> = listed.lines().collect();
+    for line in [
+        "agents.mine.command = [\"me\", \"{prompt}\"]",
+        "agents.mine.env.A = b",
+        "credentials.T = { env = \"T\" }",
+        "trunk.branch = main",
+        "# hooks.timeout_ms: how long a hook may take; 0 is forever (default: 600000)",
+        "# actions.open_pr: OPEN_PR of agents: allow, ask, deny (default: ask)",
+        "# sprite.agent: the agent that runs if none is named",
+    ] {
+        assert!(lines.contains(&line), "{line}:\n{listed}");
+    }
+    let is_one = |line: &&str| line.starts_with("# ") || line.contains(" = ");
+    assert!(lines.iter().all(is_one), "{listed}");
 }
 
 #[test]
@@ -107,7 +132,14 @@ fn a_users_file_that_cannot_be_read_is_not_replaced() {
 fn aliases_stand_for_words_and_never_for_commands_that_exist() {
     let repo = TestRepo::draw("main <- a*");
     lattice(&repo).args(["config", "set", "alias.st", "log --short --stack"]).ok();
-    lattice(&repo).args(["config", "set", "alias.log", "trunk"]).ok();
+    for place in [&[][..], &["--global"]] {
+        let refused = lattice(&repo).args(["config", "set", "alias.log", "trunk"]).args(place).fails(1);
+        assert!(refused.stderr.contains("`log` is a command already"), "{}", refused.snapshot());
+    }
+    // Somebody may have written it by hand.
+    let path = repo.lattice_dir().join("config.toml");
+    let text = std::fs::read_to_string(&path).expect("it exists").replace("[alias]\n", "[alias]\nlog = \"trunk\"\n");
+    repo.write_config(&text);
     lattice(&repo).args(["config", "set", "--global", "alias.p", "parent"]).ok();
     let expected = lattice(&repo).args(["log", "--short", "--stack"]).ok().stdout;
     assert_eq!(lattice(&repo).arg("st").ok().stdout, expected);
