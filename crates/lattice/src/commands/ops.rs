@@ -14,8 +14,8 @@ use crate::output::{Document, Reply, printable};
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
     /// How many
-    #[arg(long, default_value_t = 20, value_name = "N")]
-    limit: usize,
+    #[arg(long, default_value_t = 20, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    limit: u32,
     #[command(subcommand)]
     action: Option<Action>,
 }
@@ -58,7 +58,7 @@ pub(crate) fn run(app: &App, arguments: &Arguments) -> Result<Reply, Failure> {
             Ok(Reply::new(OpsShowDocument { operation: OperationDocument::of(&operation) }, text))
         }
         None => {
-            let operations: Vec<_> = engine.operations()?.into_iter().take(arguments.limit).collect();
+            let operations: Vec<_> = engine.operations()?.into_iter().take(arguments.limit as usize).collect();
             let text: String = operations.iter().map(|operation| line(app, operation)).collect();
             let document = OpsDocument { operations: operations.iter().map(OperationDocument::of).collect() };
             let reply = Reply::new(document, text);
@@ -68,10 +68,12 @@ pub(crate) fn run(app: &App, arguments: &Arguments) -> Result<Reply, Failure> {
 }
 
 fn line(app: &App, operation: &Operation) -> String {
+    // Filled up before it is painted: colours have a length too.
+    let state = format!("{:<9}", operation.state.as_str());
     let state = match operation.state {
-        OperationState::Committed => operation.state.as_str().to_owned(),
-        OperationState::Aborted => app.style.warn(operation.state.as_str()),
-        OperationState::Undone | OperationState::Observed => app.style.dim(operation.state.as_str()),
+        OperationState::Committed => state,
+        OperationState::Aborted => app.style.warn(&state),
+        OperationState::Undone | OperationState::Observed => app.style.dim(&state),
     };
     let undo = if operation.undoable { "" } else { "  (cannot be undone)" };
     let undo = if operation.state == OperationState::Committed { undo } else { "" };
@@ -80,5 +82,5 @@ fn line(app: &App, operation: &Operation) -> String {
         OperationState::Committed | OperationState::Aborted | OperationState::Undone => operation.command.as_str(),
     };
     let refs = lattice_model::plan::count(operation.refs.len(), "ref");
-    format!("{}  {}  {:<12} {:<9} {refs}{undo}\n", operation.id, operation.at, command, state)
+    format!("{}  {}  {:<12} {state} {refs}{undo}\n", operation.id, operation.at, command)
 }

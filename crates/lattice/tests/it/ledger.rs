@@ -145,3 +145,16 @@ fn the_ledger_is_one_chain_that_only_grows() {
     repo.git(&["pack-refs", "--all"]);
     assert_eq!(listed(&repo), told, "however refs are kept");
 }
+
+#[test]
+fn a_list_of_operations_is_aligned_in_colour_too_and_has_at_least_one() {
+    let repo = TestRepo::draw("main <- a*");
+    lattice(&repo).args(["freeze", "a"]).ok();
+    lattice(&repo).arg("undo").ok();
+    let plain = lattice(&repo).arg("ops").ok().stdout;
+    let painted = lattice(&repo).args(["ops", "--color", "always"]).ok().stdout;
+    assert!(painted.contains("\u{1b}[2mundone   \u{1b}[0m"), "{painted:?}");
+    assert_eq!(painted.replace("\u{1b}[2m", "").replace("\u{1b}[0m", ""), plain);
+    let none = lattice(&repo).args(["ops", "--limit", "0"]).fails(2);
+    assert!(none.stderr.contains("--limit"), "{}", none.snapshot());
+}
