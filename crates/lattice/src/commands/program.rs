@@ -83,14 +83,19 @@ pub(crate) fn run_man(arguments: &ManArguments) -> Result<Reply, Failure> {
     let failed = |error: std::io::Error| Failure::new("io", format!("the manual could not be written: {error}"));
     if let Some(folder) = &arguments.out {
         std::fs::create_dir_all(folder).map_err(failed)?;
-        clap_mangen::generate_to(dispatch::command_line(), folder).map_err(failed)?;
+        clap_mangen::generate_to(manual(), folder).map_err(failed)?;
         let text = format!("wrote the manual to {}\n", folder.display());
         return Ok(Reply::named("man", TextDocument { text: text.clone() }, text));
     }
     let mut page = Vec::new();
-    clap_mangen::Man::new(dispatch::command_line()).render(&mut page).map_err(failed)?;
+    clap_mangen::Man::new(manual()).render(&mut page).map_err(failed)?;
     let text = String::from_utf8_lossy(&page).into_owned();
     Ok(Reply::named("man", TextDocument { text: text.clone() }, text))
+}
+
+/// The commands that have a page: `help` has none, so no page may refer to it.
+fn manual() -> clap::Command {
+    dispatch::command_line().disable_help_subcommand(true)
 }
 
 pub(crate) fn run_schema(arguments: &SchemaArguments) -> Result<Reply, Failure> {

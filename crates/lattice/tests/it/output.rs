@@ -413,6 +413,12 @@ fn the_program_tells_about_itself() {
     lattice(&repo).args(["man", "--out", "../man"]).ok();
     let page = repo.read("../man/lattice-restack.1");
     assert!(page.contains("downstack"), "{page}");
+    for page in [repo.read("../man/lattice.1"), lattice(&repo).arg("man").ok().stdout] {
+        let named = page.lines().filter_map(|line| line.strip_suffix("(1)")).map(|name| name.replace('\\', ""));
+        for name in named {
+            assert!(repo.dir().join(format!("../man/{name}.1")).exists(), "{name} has a page");
+        }
+    }
     let unknown = lattice(&repo).args(["schema", "nothing", "--json"]).fails(1).json();
     assert_eq!(unknown["error"]["code"], json!("no-such-schema"));
     let short = Lattice::new(env!("CARGO_BIN_EXE_lt"), &repo);
