@@ -63,7 +63,8 @@ impl App {
         let quiet = global.quiet || global.no_interactive || global.json;
         let interaction =
             if (terminals || global.interactive) && !quiet { Interaction::Allowed } else { Interaction::Never };
-        let plain = variable(&variables, "NO_COLOR").is_some_and(|value| !value.is_empty());
+        let plain = variable(&variables, "NO_COLOR").is_some_and(|value| !value.is_empty())
+            || variable(&variables, "TERM").is_some_and(|terminal| terminal == "dumb");
         let colour = match global.color {
             ColorChoice::Always => true,
             ColorChoice::Never => false,

@@ -377,9 +377,11 @@ fn colour_is_used_on_terminals_or_on_demand() {
     let terminal = |text: &str| shell(&repo, &format!("exec script -qec \"$0 {text}\" /dev/null"), &[]);
     assert!(coloured(&terminal("log")), "on a terminal");
     assert!(!coloured(&terminal("log --color never")));
-    let plain = Lattice::new("/bin/sh", &repo).env("NO_COLOR", "1");
-    let plain = plain.args(["-c", "exec script -qec \"$0 log\" /dev/null", PROGRAM]).run();
-    assert!(!coloured(&plain), "NO_COLOR is honoured: {}", plain.snapshot());
+    for (name, value) in [("NO_COLOR", "1"), ("TERM", "dumb")] {
+        let plain = Lattice::new("/bin/sh", &repo).env(name, value);
+        let plain = plain.args(["-c", "exec script -qec \"$0 log\" /dev/null", PROGRAM]).run();
+        assert!(!coloured(&plain), "{name}={value} is honoured: {}", plain.snapshot());
+    }
 }
 
 #[test]
