@@ -179,9 +179,12 @@ fn told(
     }
     document.host.iter().for_each(|host| text.push_str(&host_line(host)));
     let reply = Reply::new(document, text);
-    Ok(match blocking {
-        0 => reply,
-        _ => reply.code(Code::Failed).note("apply a fix with: lattice doctor --fix <id>"),
+    let fixes = report.issues.iter().flat_map(|issue| &issue.fixes);
+    let on_offer = fixes.filter(|fix| matches!(fix.effect, FixEffect::Plan(_))).count();
+    Ok(match (blocking, on_offer) {
+        (0, _) => reply,
+        (_, 0) => reply.code(Code::Failed),
+        (_, _) => reply.code(Code::Failed).note("apply a fix with: lattice doctor --fix <id>"),
     })
 }
 

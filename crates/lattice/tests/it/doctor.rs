@@ -175,3 +175,15 @@ fn assert_promised(what: &str, plan: &Value, before: &BTreeMap<String, String>, 
         assert!(written || touched["new"].as_str() == now, "{what}: {name} is {now:?}, {touched} was promised");
     }
 }
+
+#[test]
+fn without_a_fix_on_offer_none_is_asked_for() {
+    let offer = "apply a fix with";
+    let fixable = lattice_testkit::TestRepo::draw("main* <- a");
+    fixable.git(&["init", "--quiet", "../empty"]);
+    let out = lattice(&fixable).cwd("../empty").arg("doctor").fails(1);
+    assert!(!out.stderr.contains(offer), "{}", out.snapshot());
+    fixable.set_metadata_raw("a", b"garbage");
+    let out = lattice(&fixable).arg("doctor").fails(1);
+    assert!(out.stderr.contains(offer), "{}", out.snapshot());
+}
