@@ -199,7 +199,8 @@ impl From<ForgeError> for Failure {
         let text = error.to_string();
         match error {
             ForgeError::Remote(error) => error.into(),
-            ForgeError::NotFound(_) => Self::new("not-found", text).hint("lattice issue list shows what there is"),
+            ForgeError::NotFound(_) => Self::new("not-found", text)
+                .hint("lattice issue list shows issues, lattice log the pull requests of your branches"),
             ForgeError::NotAPull(_) => Self::new("not-a-pull-request", text),
             ForgeError::NotMergeable { .. } => Self::new("not-mergeable", printable(&text)),
             ForgeError::Rejected { reason } => Self::new("rejected", text).cause(printable(&reason)),

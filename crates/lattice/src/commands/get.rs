@@ -36,7 +36,14 @@ pub(crate) fn run(app: &App, arguments: &Arguments) -> Result<Reply, Failure> {
         replace: if arguments.force { Replace::LocalCommits } else { Replace::Never },
         hooks: app.hooks,
     };
-    let got = app.engine()?.get(&mode(app, arguments.preview), &options)?;
+    let got =
+        app.engine()?.get(&mode(app, arguments.preview), &options).map_err(|error| match Failure::from(error) {
+            // Nothing here lists what others opened; a branch of theirs is found by its name.
+            failure if failure.name == "not-found" => Failure { hints: Vec::new(), ..failure }.hint(
+                "the pull request may be on another remote (forge.remote); or name its branch: lattice get <branch>",
+            ),
+            failure => failure,
+        })?;
     let mut text = String::new();
     let mut last = None;
     for outcome in got.outcomes {

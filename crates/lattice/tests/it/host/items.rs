@@ -169,3 +169,13 @@ fn checks_of_github_are_shown_and_a_token_that_may_not_see_them_does_not_fail() 
     let shown = world.lattice().arg("log").ok().stdout;
     assert!(shown.contains("#1 open") && !shown.contains("checks"), "{shown}");
 }
+
+#[test]
+fn a_number_that_nothing_has_is_answered_with_what_can_be_asked_for() {
+    let world = World::path("main*");
+    let got = world.lattice().args(["get", "99"]).fails(1);
+    assert!(got.stderr.contains("lattice get <branch>"), "{}", got.snapshot());
+    assert!(!got.stderr.contains("issue list"), "it lists no pull requests: {}", got.snapshot());
+    let shown = world.lattice().args(["pr", "show", "99"]).fails(1);
+    assert!(shown.stderr.contains("lattice log"), "{}", shown.snapshot());
+}
