@@ -37,10 +37,7 @@ pub(crate) fn run(app: &App, arguments: &Arguments) -> Result<Reply, Failure> {
         issues.extend(engine.host_issues()?);
     }
     let issue = issues.into_iter().find(|issue| issue.id.as_str() == arguments.issue);
-    let issue = issue.ok_or_else(|| {
-        Failure::new("no-such-issue", format!("there is no issue `{}` now", arguments.issue))
-            .hint("lattice doctor lists those that there are")
-    })?;
+    let issue = issue.ok_or_else(|| not_there(&arguments.issue))?;
     let explainer = Explainer::new(&engine, &snapshot);
     let baseline = explainer.baseline(&issue);
     if app.format == Format::Human {
@@ -52,6 +49,16 @@ pub(crate) fn run(app: &App, arguments: &Arguments) -> Result<Reply, Failure> {
     let mut document = IssueDocument::of(&issue);
     document.explanation = Some(explanation);
     Ok(Reply::new(ExplainDocument { issue: document }, text))
+}
+
+/// An id holds what the issue was found in, so it is gone with that.
+fn not_there(id: &str) -> Failure {
+    let failure = Failure::new("no-such-issue", format!("there is no issue `{id}` now"));
+    let failure = match IssueKind::ALL.iter().any(|kind| id.starts_with(kind.as_str())) {
+        true => failure.cause("if it was named earlier: it was about the state at that time, which has changed since"),
+        false => failure,
+    };
+    failure.hint("lattice doctor lists those that there are")
 }
 
 /// The baseline, and what the configured explainer adds to it, if it does.

@@ -336,3 +336,17 @@ fn anyone_can_write_an_explainer() {
     assert!(said.added.is_some_and(|added| added.starts_with("O cycle-")), "the item is read");
     assert_eq!(answer(IssueKind::Bare), Err(ExplainError::Failed("no rhyme".to_owned())));
 }
+
+#[test]
+fn an_issue_that_is_gone_was_about_another_state() {
+    let repo = TestRepo::draw("main* <- a");
+    repo.set_metadata_raw("a", b"garbage");
+    let found = report(&repo);
+    let id = text(&list(&found["issues"])[0]["id"]).to_owned();
+    lattice(&repo).args(["explain", &id]).ok();
+    repo.git(&["update-ref", "-d", "refs/branch-metadata/a"]);
+    let gone = lattice(&repo).args(["explain", &id]).fails(1);
+    assert!(gone.stderr.contains("it was about the state at that time"), "{}", gone.snapshot());
+    let never = lattice(&repo).args(["explain", "nonsense"]).fails(1);
+    assert!(!never.stderr.contains("at that time"), "{}", never.snapshot());
+}
