@@ -89,9 +89,7 @@ fn usage(arguments: &[OsString], error: &clap::Error) -> Code {
             Code::Done
         }
         _ if json => {
-            let message = error.render().to_string();
-            let message = message.trim().trim_start_matches("error: ").to_owned();
-            out(&format!("{}\n", output::error_document(&Failure::usage(message))));
+            out(&format!("{}\n", output::error_document(&Failure::usage(objection(error)))));
             Code::Usage
         }
         _ => {
@@ -99,6 +97,12 @@ fn usage(arguments: &[OsString], error: &clap::Error) -> Code {
             Code::Usage
         }
     }
+}
+
+/// What clap objects to, without the word that every failure begins with here.
+fn objection(error: &clap::Error) -> String {
+    let message = error.render().to_string();
+    message.trim().trim_start_matches("error: ").to_owned()
 }
 
 /// Commands say what they are for only once they are built, which a run of one of them does without.
@@ -114,7 +118,7 @@ fn help(arguments: &[OsString]) -> String {
 /// Runs arguments that were recorded earlier, as `apply` does.
 pub(crate) fn parse_recorded(arguments: &[String]) -> Result<Cli, Failure> {
     let words = std::iter::once("lattice".to_owned()).chain(arguments.iter().cloned());
-    Cli::try_parse_from(words).map_err(|error| Failure::usage(error.render().to_string().trim().to_owned()))
+    Cli::try_parse_from(words).map_err(|error| Failure::usage(objection(&error)))
 }
 
 pub(crate) fn command_line() -> clap::Command {

@@ -273,3 +273,10 @@ fn a_plan_is_the_same_after_it_was_written_and_read() {
     assert_eq!(json!(plan.digest().to_string()), digest, "reading keeps the digest");
     assert_eq!(serde_json::to_value(&plan).expect("JSON"), journal["plan"], "and writing it again gives the same");
 }
+
+#[test]
+fn a_word_that_is_no_command_is_told_once_as_an_error() {
+    let repo = TestRepo::draw("main*");
+    let plan = lattice(&repo).args(["plan", "nosuch", "--out", "../plan"]).fails(2);
+    assert!(plan.stderr.starts_with("error: unrecognized subcommand"), "{}", plan.snapshot());
+}
