@@ -307,3 +307,16 @@ fn tokens_are_drawn_as_a_tree_and_counted_exactly_where_asked() {
     let map = lattice(&repo).args(["context", "map", "--budget", "60"]).ok();
     assert!(map.stdout.contains("src/base.py: Priced\n") && map.stdout.len() <= 60 * 4 + 3, "{}", map.stdout);
 }
+
+#[test]
+fn one_thing_is_told_as_one_and_a_folder_without_text_by_its_name() {
+    let repo = TestRepo::new();
+    let folder = repo.sandbox().root().join("nothing");
+    std::fs::create_dir(&folder).expect("a folder");
+    let none = lattice(&repo).cwd(&folder).args(["context", "tokens"]).fails(1);
+    assert!(none.stderr.contains("nothing`"), "{}", none.snapshot());
+    repo.commit_file("one.py", "def one():\n    return 1\n", "one");
+    let packed = lattice(&repo).args(["context", "pack", "one", "--include", "one.py"]).ok();
+    let pieces: Vec<_> = packed.stderr.split(", ").filter(|part| part.contains(" piece")).collect();
+    assert!(pieces.iter().all(|part| (*part == "1 piece") == part.starts_with("1 ")), "{}", packed.snapshot());
+}

@@ -11,6 +11,7 @@ use lattice_context::prioritize::{Boost, MODIFIERS};
 use lattice_context::session::{ContextCheckpoint, SessionState};
 use lattice_context::task::{Artifact, TaskType, ToolDefinition};
 use lattice_context::tokens::Tokenizer;
+use lattice_model::plan::count;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -269,11 +270,11 @@ fn reply(app: &App, arguments: &Arguments, packed: Packed) -> Result<Reply, Fail
         reply = reply.note(format!("warning: {warning}"));
     }
     Ok(reply.note(format!(
-        "{} of {} tokens ({:.1}%), {} pieces, sha256 {}",
+        "{} of {} tokens ({:.1}%), {}, sha256 {}",
         packed.prompt_tokens,
         packed.limit,
         utilization * 100.0,
-        packed.envelope.context.chunks.len(),
+        count(packed.envelope.context.chunks.len(), "piece"),
         packed.digest
     )))
 }

@@ -49,7 +49,8 @@ pub(crate) fn run(app: &App, arguments: &Arguments) -> Result<Reply, Failure> {
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let counts = measure(&workspace, &below, threads).map_err(super::workspace_failure)?;
     if counts.is_empty() {
-        return Err(Failure::new("nothing-to-count", format!("there is no text below `{below}`")));
+        let place = if below.is_empty() { workspace.root().display().to_string() } else { below };
+        return Err(Failure::new("nothing-to-count", format!("there is no text below `{}`", printable(&place))));
     }
     let mut root = Folder::default();
     for (path, tokens) in &counts {
