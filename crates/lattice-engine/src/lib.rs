@@ -30,7 +30,7 @@ pub use lattice_repo::{
     ReadWorkingCopy as WorkingCopyNeed, ScanError, edit_setting, list_settings, read_setting, user_settings,
 };
 pub use lifecycle::{Mode, Outcome};
-pub use operations::{Operation, OperationState, Pick};
+pub use operations::{Operation, OperationState, Pick, Reversal};
 pub use read::{Depth, Verification};
 pub use sprite::{ImportOutcome, ImportRequest, Landed};
 

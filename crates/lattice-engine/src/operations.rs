@@ -51,9 +51,19 @@ impl OperationState {
 /// Which operation to undo.
 #[derive(Debug, Clone)]
 pub enum Pick {
+    /// The newest that changed something here and is not undone.
     Newest,
     /// By id, or the beginning of one.
     Id(String),
+}
+
+/// An operation that was reversed.
+#[derive(Debug)]
+pub struct Reversal {
+    pub operation: Operation,
+    /// Newer ones that concern a remote alone: there is nothing of them to put back here.
+    pub passed_over: Vec<Operation>,
+    pub outcome: Outcome,
 }
 
 impl Engine {
@@ -105,53 +115,71 @@ impl Engine {
     }
 
     /// Reverses an operation.
-    pub fn undo(&self, pick: &Pick, mode: &Mode) -> Result<(Operation, Outcome), EngineError> {
+    pub fn undo(&self, pick: &Pick, mode: &Mode) -> Result<Reversal, EngineError> {
         let operations = self.operations()?;
-        let target = match pick {
-            Pick::Id(id) => self.operation(id)?,
-            Pick::Newest => {
-                let candidate = |op: &&Operation| op.state == OperationState::Committed && op.undoes.is_none();
-                let newest = operations.iter().find(candidate);
-                newest.cloned().ok_or_else(|| Refusal::new("nothing-to-undo", "there is no operation to undo"))?
-            }
+        let (target, passed_over) = match pick {
+            Pick::Id(id) => (self.operation(id)?, Vec::new()),
+            Pick::Newest => newest(&operations)?,
         };
-        self.reverse(&operations, target, Direction::Undo, mode)
+        let outcome = self.reverse(&operations, &target, Direction::Undo, mode)?;
+        Ok(Reversal { operation: target, passed_over, outcome })
     }
 
     /// Reverses the newest undo.
-    pub fn redo(&self, mode: &Mode) -> Result<(Operation, Outcome), EngineError> {
+    pub fn redo(&self, mode: &Mode) -> Result<Reversal, EngineError> {
         let operations = self.operations()?;
         let candidate = |op: &&Operation| op.state == OperationState::Committed && op.command == "undo";
         let newest = operations.iter().find(candidate).cloned();
         let target =
             newest.ok_or_else(|| Refusal::new("nothing-to-redo", "nothing was undone that could be redone"))?;
-        self.reverse(&operations, target, Direction::Redo, mode)
+        let outcome = self.reverse(&operations, &target, Direction::Redo, mode)?;
+        Ok(Reversal { operation: target, passed_over: Vec::new(), outcome })
     }
 
     fn reverse(
         &self,
         operations: &[Operation],
-        target: Operation,
+        target: &Operation,
         direction: Direction,
         mode: &Mode,
-    ) -> Result<(Operation, Outcome), EngineError> {
-        check_reversible(&target)?;
+    ) -> Result<Outcome, EngineError> {
+        check_reversible(target)?;
         let event = target.event.clone();
         let later = operations.iter().take_while(|op| op.id != target.id);
-        let later: Vec<_> = later
-            .filter(|op| op.state == OperationState::Committed && op.undoes.is_none())
-            .map(|op| op.event.clone())
-            .collect();
+        let later: Vec<_> = later.filter(|op| op.can_be_next()).map(|op| op.event.clone()).collect();
         let detail = Detail { undoes: Some(target.id.clone()), ..Detail::default() };
         let build = |_: &Self, _: &_| Ok(Undo { event, direction, later });
-        let outcome = self.run_with_detail(mode, ReadWorkingCopy::No, detail, build)?;
-        Ok((target, outcome))
+        self.run_with_detail(mode, ReadWorkingCopy::No, detail, build)
     }
 
     /// The ledger, newest first.
     pub fn ledger(&self, limit: Option<usize>) -> Result<Vec<LedgerEntry>, EngineError> {
         Ok(self.repo.events(limit)?)
     }
+}
+
+impl Operation {
+    /// Whether it is in effect and no reversal itself.
+    fn can_be_next(&self) -> bool {
+        self.state == OperationState::Committed && self.undoes.is_none()
+    }
+}
+
+/// The newest operation that left something to put back, and those that it is looked for behind: they would stand in
+/// the way of every older one for ever.
+fn newest(operations: &[Operation]) -> Result<(Operation, Vec<Operation>), Refusal> {
+    let mut passed_over = Vec::new();
+    for operation in operations.iter().filter(|op| op.can_be_next()) {
+        if operation.event.changed_something() {
+            return Ok((operation.clone(), passed_over));
+        }
+        passed_over.push(operation.clone());
+    }
+    let message = match passed_over.as_slice() {
+        [] => "there is no operation to undo",
+        [..] => "no operation that is left to undo changed anything here",
+    };
+    Err(Refusal::new("nothing-to-undo", message).hint("lattice ops lists them"))
 }
 
 fn check_reversible(target: &Operation) -> Result<(), Refusal> {

@@ -28,6 +28,14 @@ pub struct Event {
     pub detail: Detail,
 }
 
+impl Event {
+    /// Whether the operation changed anything in this repository. What only concerns a remote did not.
+    pub fn changed_something(&self) -> bool {
+        let files = self.detail.worktree.as_ref().is_some_and(WorktreeChange::changed_something);
+        files || self.detail.config.is_some() || !self.refs.is_empty()
+    }
+}
+
 /// The kinds of events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Category {
@@ -111,6 +119,12 @@ pub struct WorktreeChange {
     /// The index as trees.
     pub index_before: Option<Oid>,
     pub index_after: Option<Oid>,
+}
+
+impl WorktreeChange {
+    pub fn changed_something(&self) -> bool {
+        self.head_before != self.head_after || self.files_from != self.files_to || self.index_before != self.index_after
+    }
 }
 
 /// What HEAD says.

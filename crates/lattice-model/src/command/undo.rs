@@ -112,11 +112,7 @@ impl Undo {
             HeadValue::Branch(branch) => self.event.refs.iter().any(|change| change.name == branch.branch_ref()),
             HeadValue::Detached(_) => false,
         };
-        let unchanged = !moves_head
-            && change.head_before == change.head_after
-            && change.files_from == change.files_to
-            && change.index_before == change.index_after;
-        if unchanged {
+        if !moves_head && !change.changed_something() {
             return Ok(());
         }
         if snapshot.repository.git_dir.display().to_string() != change.git_dir {

@@ -1,7 +1,7 @@
 //! `undo` and `redo`: reverse an operation.
 
 use clap::Args;
-use lattice_engine::{Operation, Outcome, Pick};
+use lattice_engine::{Operation, Outcome, Pick, Reversal};
 
 use crate::app::App;
 use crate::cli::Preview;
@@ -12,7 +12,7 @@ use crate::output::Reply;
 /// Reverse an operation: refs, metadata, index and files
 #[derive(Debug, Args)]
 pub(crate) struct UndoArguments {
-    /// The operation, or the beginning of its id; the newest that is not undone if absent
+    /// The operation, or the beginning of its id; the newest that changed something here if absent
     operation: Option<String>,
     #[command(flatten)]
     preview: Preview,
@@ -36,9 +36,12 @@ pub(crate) fn run_redo(app: &App, arguments: &RedoArguments) -> Result<Reply, Fa
     told("redo", "redid what was undone by", result)
 }
 
-fn told(name: &str, verb: &str, (operation, outcome): (Operation, Outcome)) -> Result<Reply, Failure> {
+fn told(name: &str, verb: &str, reversal: Reversal) -> Result<Reply, Failure> {
+    let Reversal { operation, passed_over, outcome } = reversal;
     let done = matches!(outcome, Outcome::Done { .. });
-    let reply = reply(name, outcome)?;
+    let reply = passed_over.iter().fold(reply(name, outcome)?, |reply, operation| {
+        reply.note(format!("passed over `{}` ({}), which changed nothing here", operation.command, operation.id))
+    });
     if !done {
         return Ok(reply);
     }
@@ -48,6 +51,11 @@ fn told(name: &str, verb: &str, (operation, outcome): (Operation, Outcome)) -> R
     };
     let reply = reply.text(format!("{verb} `{}` ({}){changed}\n", operation.command, operation.id));
     // Others may have seen it by now; taking that back is for the user to decide.
-    let stays = operation.remote.iter().filter(|line| !line.starts_with("fetch"));
+    let stays = passed_over.iter().chain([&operation]).flat_map(remaining);
     Ok(stays.fold(reply, |reply, line| reply.note(format!("stays on the remote: {}", crate::output::printable(line)))))
+}
+
+/// What an operation did on a remote, where an undo does not reach.
+fn remaining(operation: &Operation) -> impl Iterator<Item = &String> {
+    operation.remote.iter().filter(|line| !line.starts_with("fetch"))
 }

@@ -242,6 +242,23 @@ fn undo_of_a_submit_reverses_the_local_part() {
     assert!(pushed, "and ops says what was done there: {operations:#}");
 }
 
+#[test]
+fn undo_passes_over_what_changed_nothing_here() {
+    let world = submitted("main <- a*");
+    let before = world.repo.rev("a");
+    world.repo.write("more.txt", "more\n");
+    world.run("modify -a");
+    for line in ["submit", "sync"] {
+        world.run(line);
+    }
+    let output = world.lattice().arg("undo").ok();
+    assert_eq!(world.repo.rev("a"), before, "{}", output.snapshot());
+    assert!(output.stdout.starts_with("undid `modify`"), "{}", output.snapshot());
+    for said in ["passed over `submit`", "passed over `sync`", "stays on the remote: push origin"] {
+        assert!(output.stderr.contains(said), "{said}: {}", output.snapshot());
+    }
+}
+
 // proves: ST-3.2.2-14, ST-4.1-25, ST-11.1-4
 #[test]
 fn what_a_host_says_changes_only_the_cached_part_of_metadata() {
