@@ -20,7 +20,12 @@ pub(crate) fn choose(question: &str, options: &[String]) -> Option<usize> {
     answer.parse::<usize>().ok().filter(|n| (1..=options.len()).contains(n)).map(|n| n - 1)
 }
 
-/// Asks for an explicit yes. Anything else is a no.
+/// Asks for a yes. Anything else is a no.
+pub(crate) fn agree(question: &str) -> bool {
+    ask(&format!("{question} [y/n] ")).is_some_and(|answer| ["y", "yes"].contains(&answer.to_lowercase().as_str()))
+}
+
+/// Asks for the very word. Anything else is a no.
 pub(crate) fn confirm(question: &str, word: &str) -> bool {
     ask(&format!("{question} [{word}/no] ")).is_some_and(|answer| answer == word)
 }

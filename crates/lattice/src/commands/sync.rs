@@ -70,5 +70,5 @@ pub(crate) fn run(app: &App, arguments: &Arguments) -> Result<Reply, Failure> {
 }
 
 fn asked(branch: &BranchName) -> bool {
-    prompt::confirm(&format!("{branch} has landed. Delete it?"), "yes")
+    prompt::agree(&format!("{branch} has landed. Delete it?"))
 }

@@ -158,7 +158,7 @@ pub(super) fn ask_here(app: &App, store: &mut Store, sprite: &Sprite) -> Result<
         }
         err(&format!("{} asks for {}:\n", sprite.name, row.action));
         preview(&row, sprite).iter().for_each(|line| err(&format!("  {}\n", printable(line))));
-        if prompt::confirm("Do it?", "yes") {
+        if prompt::agree("Do it?") {
             approve(app, store, sprite, &row)?;
         } else {
             deny(store, &row, "a person said no")?;
