@@ -21,7 +21,7 @@ use lattice_repo::{Lock, LockHolder, Look, ReadWorkingCopy, Repo, ScanRequest};
 pub use doctor::{Applied, ChosenFix};
 pub use error::EngineError;
 pub use host::{
-    GetOptions, GitHubReader, Got, Host, HostEnvironment, HostOutcome, HostStanding, MergeOptions, Merged,
+    GetOptions, GitHubReader, Got, Host, HostEnvironment, HostOutcome, HostStanding, MergeOptions, Merged, Progress,
     RestackFirst, SubmitOptions, SyncOptions, Synced, api_url, web_host,
 };
 pub use lattice_repo::{

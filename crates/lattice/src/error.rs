@@ -35,6 +35,8 @@ pub(crate) struct Failure {
     pub(crate) hints: Vec<String>,
     pub(crate) issues: Vec<Issue>,
     pub(crate) detail: Option<serde_json::Value>,
+    /// Branches that landed before it.
+    pub(crate) landed: Vec<String>,
 }
 
 impl Failure {
@@ -47,6 +49,7 @@ impl Failure {
             hints: Vec::new(),
             issues: Vec::new(),
             detail: None,
+            landed: Vec::new(),
         }
     }
 

@@ -30,9 +30,17 @@ pub struct MergeOptions {
 /// What landed, and where it stopped if it did.
 #[derive(Debug)]
 pub struct Merged {
+    pub progress: Progress,
+    /// What ended it: all is done, or something was in the way. What landed has landed even if that is an error.
+    pub end: Result<Outcome, EngineError>,
+}
+
+/// Branches with the numbers of their pull requests, lowest first.
+#[derive(Debug, Default)]
+pub struct Progress {
+    /// What was to land, as soon as the host was asked.
+    pub line: Vec<(BranchName, u64)>,
     pub landed: Vec<(BranchName, u64)>,
-    /// The outcome that ended it: done, or what was in the way.
-    pub end: Outcome,
 }
 
 impl Engine {
@@ -51,29 +59,31 @@ impl Engine {
         if branches.is_empty() {
             return self.nothing_to_merge(options);
         }
-        let mut landed: Vec<(BranchName, u64)> = Vec::new();
-        let mut end = None;
+        let mut progress = Progress::default();
+        let end = self.merge_all(mode, options, &branches, &mut progress);
+        Ok(Merged { progress, end })
+    }
+
+    fn merge_all(
+        &self,
+        mode: &Mode,
+        options: &MergeOptions,
+        branches: &[BranchName],
+        progress: &mut Progress,
+    ) -> Result<Outcome, EngineError> {
+        let mut end = Outcome::Nothing { plan: lattice_model::plan::Plan::new(Merge::NAME, Hooks::Run) };
         for (at, branch) in branches.iter().enumerate() {
-            let (outcome, number) = self.merge_one(mode, options, branch)?;
-            let done = matches!(outcome, Outcome::Done { .. });
-            end = Some(outcome);
-            if !done {
+            let then = branches.get(at + 1..).unwrap_or_default();
+            end = self.merge_one(mode, options, (branch, then), progress)?;
+            if !matches!(end, Outcome::Done { .. }) {
                 break;
             }
-            landed.push((branch.clone(), number));
-            let last = at + 1 == branches.len();
-            let next = branches.get(at + 1).filter(|_| !last);
-            let brought = self.bring_along(options, branch, next).map_err(|source| {
-                let done = landed.iter().map(|(branch, number)| format!("landed #{number} ({branch})")).collect();
-                EngineError::RemotePart { done, source: Box::new(source) }
-            })?;
-            if let Some(stopped) = brought {
-                end = Some(stopped);
-                break;
+            progress.landed.extend(progress.line.get(at).cloned());
+            if let Some(stopped) = self.bring_along(options, branch, then.first())? {
+                return Ok(stopped);
             }
         }
-        let end = end.unwrap_or_else(|| Outcome::Nothing { plan: lattice_model::plan::Plan::new("merge", Hooks::Run) });
-        Ok(Merged { landed, end })
+        Ok(end)
     }
 
     /// HEAD is on no branch: because something is in the way, or because the user wants it so.
@@ -81,7 +91,7 @@ impl Engine {
         match self.blocked(&Sync::probe(self.host()?.offline_facts(), options.hooks))? {
             Some(bundle) => {
                 let end = Outcome::Gated(RepairBundle { command: Merge::NAME, ..bundle });
-                Ok(Merged { landed: Vec::new(), end })
+                Ok(Merged { progress: Progress::default(), end: Ok(end) })
             }
             None => {
                 Err(Refusal::new("no-current-branch", "HEAD is on no branch").hint("lattice checkout <branch>").into())
@@ -93,25 +103,29 @@ impl Engine {
         &self,
         mode: &Mode,
         options: &MergeOptions,
-        branch: &BranchName,
-    ) -> Result<(Outcome, u64), EngineError> {
+        (branch, then): (&BranchName, &[BranchName]),
+        progress: &mut Progress,
+    ) -> Result<Outcome, EngineError> {
         let host = self.host()?;
-        let request = |facts| Merge { branch: branch.clone(), method: options.method, host: facts };
+        let request =
+            |facts| Merge { branch: branch.clone(), then: then.to_vec(), method: options.method, host: facts };
         if let Some(bundle) = self.blocked(&request(host.offline_facts()))? {
-            return Ok((Outcome::Gated(bundle), 0));
+            return Ok(Outcome::Gated(bundle));
         }
         let snapshot = self.scan(ReadWorkingCopy::No)?;
         let mut facts = self.facts(&host, &snapshot, &whole_stack(&snapshot, branch))?;
         facts.stacks = host.stacks(&facts, std::slice::from_ref(branch))?;
-        let number = facts.pulls.get(branch).map_or(0, |pull| pull.number);
+        if progress.line.is_empty() {
+            let line = [branch].into_iter().chain(then);
+            progress.line = line.filter_map(|name| Some((name.clone(), facts.pulls.get(name)?.number))).collect();
+        }
         let mut pulls = facts.pulls.clone();
-        let outcome = self.run_then(
+        self.run_then(
             mode,
             (ReadWorkingCopy::No, Detail::default()),
             |_, _: &Snapshot| Ok(request(facts)),
             |lock, plan| self.perform(&host, lock, plan, &mut pulls),
-        )?;
-        Ok((outcome, number))
+        )
     }
 
     /// Takes in what landed and puts the rest of the stack on top of it, here and on the remote.

@@ -3,7 +3,8 @@
 use crate::capability::Capability;
 use crate::doctor::host;
 use crate::gate::{Command, ReadyContext, Refusal};
-use crate::host::{Draft, HostAction, HostFacts, PullState, Through};
+use crate::host::{Draft, HostAction, HostFacts, Pull, PullState, Through};
+use crate::id::Oid;
 use crate::issue::Issue;
 use crate::name::BranchName;
 use crate::plan::{Expected, Hooks, Plan, Step};
@@ -16,6 +17,8 @@ use super::scope;
 #[derive(Debug, Clone)]
 pub struct Merge {
     pub branch: BranchName,
+    /// What is to land after it. Nothing lands while it is known of one of them that it would not.
+    pub then: Vec<BranchName>,
     pub method: MergeMethod,
     pub host: HostFacts,
 }
@@ -34,7 +37,6 @@ impl Command for Merge {
         let snapshot = ready.snapshot();
         let (trunk, _) = snapshot.trunk().expect("bug: the gate found the trunk");
         let (metadata, _) = snapshot.metadata_of(&self.branch).expect("bug: tracked branches have metadata");
-        let tip = snapshot.tip(&self.branch).expect("bug: tracked branches exist");
         if metadata.parent.name() != trunk {
             let below = metadata.parent.name();
             return Err(Refusal::new(
@@ -43,17 +45,9 @@ impl Command for Merge {
             )
             .hint(format!("land that first: lattice merge from {}", below.word())));
         }
-        let pull = self.host.pulls.get(&self.branch).filter(|pull| pull.state == PullState::Open);
-        let pull = pull.ok_or_else(|| {
-            Refusal::new("no-pull-request", format!("`{}` has no open pull request", self.branch))
-                .hint("lattice submit")
-        })?;
-        if pull.draft == Draft::Draft {
-            return Err(Refusal::new("draft", format!("#{} is a draft", pull.number)).hint("lattice submit --publish"));
-        }
-        if pull.head_at != Some(tip) {
-            let what = format!("#{} is not at the commit that `{}` is at here", pull.number, self.branch);
-            return Err(Refusal::new("not-submitted", what).hint("lattice submit, or lattice get"));
+        let (pull, tip) = self.ready_to_land(snapshot, &self.branch)?;
+        for branch in &self.then {
+            self.ready_to_land(snapshot, branch)?;
         }
         let guard = Step::Guard { name: self.branch.branch_ref(), expected: Expected::At(tip) };
         let mut plan = Plan::new(Self::NAME, Hooks::Run).then(guard).verified();
@@ -82,5 +76,23 @@ impl Command for Merge {
         let (number, head, method) = (pull.number, self.branch.clone(), self.method);
         let action = HostAction::MergePull { number, head, at: tip, method, through };
         Ok(plan.then(Step::Host { action }))
+    }
+}
+
+impl Merge {
+    /// The pull request of a branch and the commit that it would land.
+    fn ready_to_land(&self, snapshot: &Snapshot, branch: &BranchName) -> Result<(&Pull, Oid), Refusal> {
+        let pull = self.host.pulls.get(branch).filter(|pull| pull.state == PullState::Open);
+        let pull = pull.ok_or_else(|| {
+            Refusal::new("no-pull-request", format!("`{branch}` has no open pull request")).hint("lattice submit")
+        })?;
+        if pull.draft == Draft::Draft {
+            return Err(Refusal::new("draft", format!("#{} is a draft", pull.number)).hint("lattice submit --publish"));
+        }
+        let Some(tip) = snapshot.tip(branch).filter(|tip| pull.head_at == Some(*tip)) else {
+            let what = format!("#{} is not at the commit that `{branch}` is at here", pull.number);
+            return Err(Refusal::new("not-submitted", what).hint("lattice submit, or lattice get"));
+        };
+        Ok((pull, tip))
     }
 }

@@ -51,6 +51,9 @@ pub(crate) struct HostedDocument {
     pub(crate) pulls: Vec<PullDocument>,
     /// Branches whose content is in the trunk.
     pub(crate) landed: Vec<String>,
+    /// What a dry run of `merge` would land, lowest first.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) to_land: Option<Vec<String>>,
 }
 
 /// A repository with its host.

@@ -1,12 +1,13 @@
 //! `merge`: lands the pull requests of a stack, from the bottom up.
 
 use clap::{Args, ValueEnum};
-use lattice_engine::{MergeOptions, Outcome};
+use lattice_engine::{MergeOptions, Merged, Mode, Outcome, Progress};
+use lattice_model::name::BranchName;
 use lattice_model::remote::MergeMethod;
 
 use crate::app::{App, Interaction};
 use crate::cli::Preview;
-use crate::commands::change::{mode, previews};
+use crate::commands::change::mode;
 use crate::commands::hosted;
 use crate::error::Failure;
 use crate::output::Reply;
@@ -42,27 +43,53 @@ pub(crate) fn run(app: &App, arguments: &Arguments) -> Result<Reply, Failure> {
         (Some(Method::Squash), _) | (None, _) => MergeMethod::Squash,
     };
     let options = MergeOptions { branch: None, method, hooks: app.hooks };
-    if !arguments.confirm && !previews(app, arguments.preview) {
-        confirm(app, &engine.to_merge(None)?.iter().map(ToString::to_string).collect::<Vec<_>>(), method)?;
+    let mode = mode(app, arguments.preview);
+    if mode != Mode::DryRun && !arguments.confirm {
+        // Nobody is asked about what would be refused anyway.
+        let foreseen = engine.merge(&Mode::DryRun, &options)?;
+        let line: Vec<_> = foreseen.progress.line.iter().map(named).collect();
+        reply(foreseen, method)?;
+        confirm(app, &line, method)?;
     }
-    let merged = engine.merge(&mode(app, arguments.preview), &options)?;
-    let landed: Vec<_> = merged.landed.iter().map(|(branch, _)| branch.clone()).collect();
-    let lines: String = merged.landed.iter().map(|(branch, number)| format!("landed #{number} ({branch})\n")).collect();
-    let done = matches!(merged.end, Outcome::Done { .. } | Outcome::Nothing { .. });
-    let reply = hosted::reply("merge", merged.end, Vec::new(), &landed);
-    match reply {
-        Ok(reply) if done => Ok(reply.text(lines)),
-        Ok(reply) => Ok(reply),
-        Err(failure) => Err(merged.landed.iter().fold(failure, |failure, (branch, number)| {
-            failure.cause(format!("landed before that: #{number} ({branch})"))
-        })),
+    reply(engine.merge(&mode, &options)?, method)
+}
+
+fn reply(merged: Merged, method: MergeMethod) -> Result<Reply, Failure> {
+    let Progress { line, landed } = merged.progress;
+    let names: Vec<_> = landed.iter().map(|(branch, _)| branch.clone()).collect();
+    let planned = matches!(merged.end, Ok(Outcome::Planned { .. }));
+    let told = merged.end.map_err(Failure::from).and_then(|end| hosted::reply("merge", end, Vec::new(), &names));
+    match told {
+        Ok(reply) if planned => Ok(foreseen(reply, &line, method)),
+        Ok(reply) => Ok(reply.text(lines("landed", &landed, ""))),
+        Err(failure) => {
+            let told = |failure: Failure, pull| failure.cause(format!("landed before that: {}", named(pull)));
+            let failure = landed.iter().fold(failure, told);
+            Err(Failure { landed: names.iter().map(ToString::to_string).collect(), ..failure })
+        }
     }
 }
 
-fn confirm(app: &App, branches: &[String], method: MergeMethod) -> Result<(), Failure> {
-    let what = format!("land {} by {}", branches.join(", "), method.as_str());
-    let agreed = app.interaction == Interaction::Allowed
-        && prompt::confirm(&format!("This will {what}, for everybody. Go on?"), "yes");
+/// Each landing is planned when the one before it is done, so the plan has only the first.
+fn foreseen(reply: Reply, line: &[(BranchName, u64)], method: MergeMethod) -> Reply {
+    let later = line.get(1..).unwrap_or_default();
+    let rest = lines("then restack, submit, and land", later, &format!(" by {}", method.as_str()));
+    let to_land: Vec<_> = line.iter().map(|(branch, _)| branch.to_string()).collect();
+    reply.with_text_below(&rest).with_field("to_land", serde_json::json!(to_land))
+}
+
+fn lines(what: &str, pulls: &[(BranchName, u64)], how: &str) -> String {
+    pulls.iter().map(|pull| format!("{what} {}{how}\n", named(pull))).collect()
+}
+
+fn named((branch, number): &(BranchName, u64)) -> String {
+    format!("#{number} ({branch})")
+}
+
+fn confirm(app: &App, line: &[String], method: MergeMethod) -> Result<(), Failure> {
+    let what = format!("land {} by {}", line.join(", "), method.as_str());
+    let agreed =
+        app.interaction == Interaction::Allowed && prompt::agree(&format!("This will {what}, for everybody. Go on?"));
     if agreed {
         return Ok(());
     }

@@ -208,6 +208,7 @@ fn error_schema() -> serde_json::Value {
             },
             "issues": { "type": "array", "items": { "type": "object", "required": ["id", "severity", "fixes"] } },
             "paused": { "type": "object", "required": ["operation", "branch", "files"] },
+            "landed": { "type": "array", "items": { "type": "string" } },
         },
     })
 }

@@ -245,6 +245,9 @@ pub(crate) fn error_document(failure: &Failure) -> Value {
     if let (Some(detail), Value::Object(fields)) = (&failure.detail, &mut document) {
         fields.insert("paused".to_owned(), detail.clone());
     }
+    if !failure.landed.is_empty() {
+        document["landed"] = json!(failure.landed);
+    }
     document
 }
 

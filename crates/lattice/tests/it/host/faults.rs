@@ -60,6 +60,22 @@ fn whatever_the_host_answers_the_local_state_stays_valid_and_the_error_has_a_nam
 }
 
 #[test]
+fn a_merge_that_fails_on_its_way_says_what_landed_before() {
+    let world = World::github("main <- a <- b*");
+    world.run("submit --stack");
+    let github = world.github.as_ref().expect("a GitHub");
+    let on = "PUT /repos/acme/tools/pulls/2/merge".to_owned();
+    github.fault(Fault { on, times: 1, carried_out: false, reply: status(405) });
+    let failed = world.lattice().args(["merge", "--confirm", "--json"]).fails(1).json();
+    assert_eq!(failed["landed"], json!(["a"]), "{failed:#}");
+    let message = failed["error"]["message"].as_str().expect("a text");
+    assert!(message.contains("landed before that: #1 (a)"), "{message}");
+    assert!(!world.repo.branch_refs().contains_key("a"));
+    world.run("merge --confirm");
+    assert_eq!(world.pull("b")["state"], json!("merged"), "and the rest lands when it is tried again");
+}
+
+#[test]
 fn a_limit_is_sat_out_where_it_is_short_and_reported_where_it_is_long() {
     let world = World::github("main <- a*");
     let github = world.github.as_ref().expect("a GitHub");

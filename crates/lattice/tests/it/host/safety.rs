@@ -229,6 +229,52 @@ fn no_host_is_asked_while_the_stack_itself_is_broken() {
 }
 
 #[test]
+fn nothing_lands_while_a_branch_of_the_line_has_no_open_pull_request() {
+    let world = submitted("main <- a <- b <- c*");
+    world.run("pr close 2");
+    let trunk = world.remote_tip("main");
+    let refused = world.lattice().args(["merge", "--confirm", "--json"]).fails(1).json();
+    assert_eq!(refused["error"]["code"], json!("no-pull-request"), "{refused:#}");
+    assert_eq!(world.remote_tip("main"), trunk, "nothing landed");
+    assert!(world.repo.branch_refs().contains_key("a"));
+}
+
+#[test]
+fn a_dry_run_of_merge_names_everything_that_would_land() {
+    let world = submitted("main <- a <- b <- c*");
+    let told = world.lattice().args(["merge", "--dry-run"]).ok();
+    for pull in ["#1 (a)", "#2 (b)", "#3 (c)"] {
+        assert!(told.stdout.contains(&format!("land {pull} by squash")), "{pull}: {}", told.snapshot());
+    }
+    assert_eq!(world.run("merge --dry-run")["to_land"], json!(["a", "b", "c"]));
+    assert_eq!(world.pull("a")["state"], json!("open"));
+}
+
+#[test]
+fn merge_checks_before_it_asks() {
+    let world = submitted("main <- a*");
+    let refused = world.lattice().args(["merge", "--json"]).fails(1).json();
+    assert_eq!(refused["error"]["code"], json!("not-confirmed"), "{refused:#}");
+    world.run("checkout main");
+    let refused = world.lattice().args(["merge", "--json"]).fails(1).json();
+    assert_ne!(refused["error"]["code"], json!("not-confirmed"), "the trunk does not land: {refused:#}");
+    world.run("checkout a");
+    world.repo.git(&["remote", "remove", "origin"]);
+    let refused = world.lattice().args(["merge", "--json"]).fails(1).json();
+    assert_ne!(refused["error"]["code"], json!("not-confirmed"), "there is no remote: {refused:#}");
+}
+
+#[test]
+fn a_y_is_a_yes_for_merge() {
+    for (answer, lands) in [("n\r", false), ("\r", false), ("y\r", true)] {
+        let world = submitted("main <- a*");
+        let output = world.lattice().arg("merge").terminal().answer("Go on? [y/n] ", answer).run();
+        assert_eq!(output.code, Some(if lands { 0 } else { 1 }), "{answer:?}:\n{}", output.snapshot());
+        assert_eq!(world.pull("a")["state"] == json!("merged"), lands, "{answer:?}:\n{}", output.snapshot());
+    }
+}
+
+#[test]
 fn undo_of_a_submit_reverses_the_local_part() {
     let world = submitted("main <- a*");
     let linked = world.repo.metadata("a")["pr"]["state"].clone();
