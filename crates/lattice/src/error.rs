@@ -381,16 +381,19 @@ impl From<ExecuteError> for Failure {
             ExecuteError::JournalUnusable { .. } => {
                 Self::new("journal-unusable", text).hint("lattice doctor lists what can be done")
             }
-            ExecuteError::Unresolved { files } => {
-                let failure = Self::new("unresolved", text).code(Code::Paused);
-                let failure = files.iter().fold(failure, |failure, file| failure.cause(printable(file)));
-                failure.hint("resolve them, then: lattice continue -a").hint("or go back: lattice abort")
-            }
+            ExecuteError::Unresolved { files } => in_conflict(Self::new("unresolved", text), &files),
+            ExecuteError::MarkersLeft { files } => in_conflict(Self::new("conflict-markers", text), &files)
+                .hint("if these lines belong there: git add the files, then lattice continue"),
             ExecuteError::RebaseGone { expected } => Self::new("rebase-gone", text)
                 .cause(format!("the new base is {}", expected.short()))
                 .hint("lattice abort goes back to where the operation began"),
         }
     }
+}
+
+fn in_conflict(failure: Failure, files: &[String]) -> Failure {
+    let failure = files.iter().fold(failure.code(Code::Paused), |failure, file| failure.cause(printable(file)));
+    failure.hint("resolve them, then: lattice continue -a").hint("or go back: lattice abort")
 }
 
 fn in_doubt(failure: Failure) -> Failure {

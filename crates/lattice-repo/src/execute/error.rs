@@ -58,6 +58,8 @@ pub enum ExecuteError {
     JournalUnusable { reason: String },
     #[error("conflicts are not resolved yet")]
     Unresolved { files: Vec<String> },
+    #[error("conflict markers are left in files")]
+    MarkersLeft { files: Vec<String> },
     #[error("the rebase was ended by other means, and HEAD is not on top of the new base")]
     RebaseGone { expected: Oid },
 }
@@ -108,6 +110,7 @@ impl ExecuteError {
             | Self::WrongWorktree { .. }
             | Self::JournalUnusable { .. }
             | Self::Unresolved { .. }
+            | Self::MarkersLeft { .. }
             | Self::RebaseGone { .. } => false,
         }
     }

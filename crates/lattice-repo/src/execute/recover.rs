@@ -14,7 +14,7 @@ use crate::durable;
 use crate::format::{self, journal::Prepared};
 use crate::git::manners::NotesMode;
 use crate::git::transaction::{RefEdit, Target};
-use crate::git::worktree::{HeadName, RebaseEnd, index_path, rebasing};
+use crate::git::worktree::{HeadName, RebaseEnd, has_markers, index_path, rebasing};
 use crate::lock::Lock;
 
 use super::settle::edits;
@@ -109,6 +109,7 @@ impl Executor<'_> {
         self.check_resolution()?;
         if rebasing(&git_dir) {
             if let Some(what) = stage {
+                self.check_markers()?;
                 self.git.stage(&index_path(&git_dir), what).map_err(|error| ExecuteError::from(error).incomplete())?;
             }
             if let WorkingCopy::Known { unmerged, .. } = self.git.status()
@@ -124,6 +125,16 @@ impl Executor<'_> {
         }
         self.resolved()?;
         Ok(None)
+    }
+
+    /// What is staged as a whole is not looked at by anybody: a file that nobody has touched since the conflict must
+    /// not get into a commit that way.
+    fn check_markers(&self) -> Result<(), ExecuteError> {
+        let (WorkingCopy::Known { unmerged, .. }, Some(root)) = (self.git.status(), &self.repo.paths.work_dir) else {
+            return Ok(());
+        };
+        let files: Vec<_> = unmerged.into_iter().filter(|file| has_markers(&root.join(file))).collect();
+        if files.is_empty() { Ok(()) } else { Err(ExecuteError::MarkersLeft { files }) }
     }
 
     /// Whether HEAD is where it was before the rebase: a kill came first, or the user gave it up with git.

@@ -1,6 +1,7 @@
 //! HEAD, index and files of one worktree, and what Git has in progress there.
 
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
 use lattice_model::event::HeadValue;
@@ -283,6 +284,19 @@ pub(crate) fn rebased_branches(common_dir: &Path) -> Vec<(BranchName, PathBuf)> 
 /// Whether a rebase is in progress.
 pub(crate) fn rebasing(git_dir: &Path) -> bool {
     git_dir.join("rebase-merge").exists() || git_dir.join("rebase-apply").exists()
+}
+
+/// Whether a file has the lines that git puts around both sides of a conflict. What cannot be read has none.
+pub(crate) fn has_markers(path: &Path) -> bool {
+    let is_file = fs::symlink_metadata(path).is_ok_and(|found| found.is_file());
+    let Some(file) = fs::File::open(path).ok().filter(|_| is_file) else { return false };
+    let mut left: &[&[u8]] = &[b"<<<<<<< ", b"=======", b">>>>>>> "];
+    for line in BufReader::new(file).split(b'\n').map_while(Result::ok) {
+        if left.first().is_some_and(|marker| line.starts_with(marker)) {
+            left = &left[1..];
+        }
+    }
+    left.is_empty()
 }
 
 /// The worktree's own index.

@@ -59,6 +59,28 @@ fn assert_stack_of_ten(repo: &TestRepo) {
     }
 }
 
+// The first thing that is typed after a conflict must not make commits of it.
+#[test]
+fn files_with_conflict_markers_are_staged_by_nobody_but_the_user() {
+    let repo = TestRepo::draw("main <- a <- b*");
+    repo.git(&["checkout", "--quiet", "main"]);
+    repo.commit_file("a.txt", "of the trunk\n", "the trunk has the file too");
+    repo.git(&["checkout", "--quiet", "b"]);
+    let branches = repo.branch_refs();
+    lattice(&repo).args(["restack"]).fails(4);
+    for _ in 0..2 {
+        let refused = lattice(&repo).args(["continue", "-a", "--json"]).fails(4).json();
+        assert_eq!(refused["error"]["code"], "conflict-markers", "{refused:#}");
+        assert!(refused["error"]["message"].as_str().is_some_and(|said| said.contains("a.txt")), "{refused:#}");
+        assert!(refused["error"]["hints"].to_string().contains("git add"), "{refused:#}");
+    }
+    assert_eq!(repo.branch_refs(), branches);
+    assert!(repo.git(&["status", "--porcelain"]).contains("AA a.txt"), "nothing is staged");
+    repo.git(&["add", "a.txt"]);
+    lattice(&repo).arg("continue").ok();
+    assert!(repo.git(&["show", "a:a.txt"]).contains("<<<<<<< "), "who insists gets it");
+}
+
 fn categories(repo: &TestRepo) -> Vec<String> {
     repo.ledger().iter().map(|event| event["event"].as_str().unwrap_or_default().to_owned()).collect()
 }
