@@ -304,6 +304,8 @@ pub struct Divergence {
     pub prior: Fingerprint,
     pub current: Fingerprint,
     pub changes: Vec<RefChange>,
+    /// What changed and is no ref, by name.
+    pub files: Vec<&'static str>,
 }
 
 impl Snapshot {

@@ -54,7 +54,10 @@ impl Covered {
     }
 
     /// What changed since the text that the ledger stored.
-    pub(crate) fn changes_since(&self, stored: &str) -> Vec<RefChange> {
+    ///
+    /// A ref may be covered no longer and still be there, such as a trunk that the configuration does not name any more:
+    /// `refs` has them all.
+    pub(crate) fn changes_since(&self, stored: &str, refs: &BTreeMap<RefName, Oid>) -> Vec<RefChange> {
         let parse = |line: &str| {
             let (value, name) = line.split_once(' ')?;
             Some((RefName::new(name).ok()?, Oid::new(value).ok()?))
@@ -64,8 +67,15 @@ impl Covered {
         let change = |name: &RefName| RefChange {
             name: name.clone(),
             old: old.get(name).copied(),
-            new: self.refs.get(name).copied(),
+            new: refs.get(name).copied(),
         };
         names.into_iter().map(change).filter(|change| change.old != change.new).collect()
+    }
+
+    /// What changed since then and is no ref.
+    pub(crate) fn files_since(&self, stored: &str) -> Vec<&'static str> {
+        let old = stored.lines().find_map(|line| line.strip_suffix(CONFIG)).map(str::trim_end);
+        let same = old == self.config.as_ref().map(ContentDigest::as_str);
+        if same { Vec::new() } else { vec![CONFIG] }
     }
 }

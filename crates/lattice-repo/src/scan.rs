@@ -93,7 +93,7 @@ impl Repo {
         let fingerprint = covered.fingerprint();
         let op_state = self.read_op_state();
         let divergence = match op_state {
-            OpStateReading::Absent => self.divergence(&ledger, &covered, &fingerprint)?,
+            OpStateReading::Absent => self.divergence(&ledger, (&covered, &read.refs), &fingerprint)?,
             OpStateReading::Present(_) | OpStateReading::Damaged { .. } => None,
         };
         let recorded = self.recorded(&ledger, divergence.as_ref())?;
@@ -214,14 +214,15 @@ impl Repo {
     fn divergence(
         &self,
         ledger: &LedgerReading,
-        covered: &Covered,
+        (covered, refs): (&Covered, &BTreeMap<RefName, Oid>),
         current: &Fingerprint,
     ) -> Result<Option<Divergence>, GitError> {
         let LedgerReading::Tip { commit, event, .. } = ledger else { return Ok(None) };
         let Some(prior) = event.committed.clone().filter(|prior| prior != current) else { return Ok(None) };
         let stored = self.with_objects(|objects| objects.contents(&[format!("{commit}:refs")]))?.pop().flatten();
         let stored = stored.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default();
-        Ok(Some(Divergence { prior, current: current.clone(), changes: covered.changes_since(&stored) }))
+        let (changes, files) = (covered.changes_since(&stored, refs), covered.files_since(&stored));
+        Ok(Some(Divergence { prior, current: current.clone(), changes, files }))
     }
 
     /// What the ledger last saw of the branches that changed, as far as it still exists.

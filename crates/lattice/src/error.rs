@@ -98,7 +98,8 @@ impl From<RepairBundle> for Failure {
             failure = failure.hint(format!("apply a fix by its id, for example: lattice doctor --fix {}", fix.id));
         }
         if let Some(divergence) = &bundle.divergence {
-            let names: Vec<_> = divergence.changes.iter().take(8).map(|change| change.name.to_string()).collect();
+            let refs = divergence.changes.iter().take(8).map(|change| change.name.to_string());
+            let names: Vec<_> = divergence.files.iter().map(|file| (*file).to_owned()).chain(refs).collect();
             failure =
                 failure.cause(format!("changed outside of Lattice since its last operation: {}", names.join(", ")));
         }

@@ -299,6 +299,7 @@ proptest! {
             prior: fingerprint(b"before"),
             current: fingerprint(b"now"),
             changes: changed.iter().map(change).collect(),
+            files: Vec::new(),
         });
         prop_assert_eq!(decided, verdicts(&snapshot), "a divergence decides nothing by itself");
     }

@@ -162,6 +162,7 @@ fn told(
     let mut text = issues::text(&report.issues, app.style);
     if let Some(divergence) = &report.divergence {
         text.push_str("changed outside of Lattice since its last operation:\n");
+        divergence.files.iter().for_each(|file| text.push_str(&format!("  {file}\n")));
         for change in &divergence.changes {
             let shown = |oid: Option<lattice_model::id::Oid>| oid.map_or("absent".to_owned(), |oid| oid.short());
             text.push_str(&format!("  {}: {} -> {}\n", change.name, shown(change.old), shown(change.new)));

@@ -145,6 +145,8 @@ pub(crate) struct DivergenceDocument {
     prior: String,
     current: String,
     changes: Vec<RefDocument>,
+    /// What changed and is no ref.
+    files: Vec<String>,
 }
 
 impl DivergenceDocument {
@@ -153,6 +155,7 @@ impl DivergenceDocument {
             prior: divergence.prior.to_string(),
             current: divergence.current.to_string(),
             changes: divergence.changes.iter().map(RefDocument::of).collect(),
+            files: divergence.files.iter().map(|file| (*file).to_owned()).collect(),
         }
     }
 }

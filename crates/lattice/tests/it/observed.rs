@@ -57,7 +57,7 @@ fn what_others_changed_is_told_in_full_and_recorded_once() {
         { "name": "refs/heads/b", "old": old_b, "new": null },
     ]);
     let now = fingerprint::recomputed(&repo, "main");
-    let told = json!({ "prior": committed["fingerprint_after"], "current": now, "changes": changes });
+    let told = json!({ "prior": committed["fingerprint_after"], "current": now, "changes": changes, "files": [] });
 
     for run in 1..=3 {
         assert_eq!(lattice(&repo).arg("log").json()["divergence"], told, "run {run} tells the whole of it");

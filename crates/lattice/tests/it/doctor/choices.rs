@@ -16,6 +16,14 @@ fn three_defects() -> TestRepo {
     repo
 }
 
+#[test]
+fn a_configuration_that_was_edited_by_hand_is_named() {
+    let repo = recorded(|repo| repo.write_config("[trunk]\nbranch = \"main\"\n[undo]\nkeep_days = 7\n"));
+    let output = lattice(&repo).arg("doctor").ok();
+    let told = "changed outside of Lattice since its last operation:\n  lattice/config.toml\n";
+    assert!(output.stdout.contains(told), "{}", output.snapshot());
+}
+
 // proves: ST-8.1-1
 #[test]
 fn three_different_defects_are_listed_together() {
