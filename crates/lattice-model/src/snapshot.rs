@@ -126,6 +126,7 @@ pub enum ConfigReading {
     Invalid {
         digest: ContentDigest,
         reason: String,
+        rest: ReadableRest,
     },
     /// The layout of another program: `trunk = "…"` at the top level.
     Foreign {
@@ -147,6 +148,14 @@ impl ConfigReading {
             Self::Invalid { digest, .. } | Self::Foreign { digest, .. } | Self::Valid { digest, .. } => Some(digest),
         }
     }
+}
+
+/// What a file says that cannot be read as a whole.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ReadableRest {
+    pub content: String,
+    /// Lines and options that are not in it.
+    pub left_out: Vec<String>,
 }
 
 /// A ref that Lattice lists and does not touch.

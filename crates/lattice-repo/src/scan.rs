@@ -9,8 +9,8 @@ use lattice_model::id::{Fingerprint, Oid};
 use lattice_model::name::{BranchName, RefName};
 use lattice_model::settings::Settings;
 use lattice_model::snapshot::{
-    Completeness, ConfigReading, Context, Divergence, Head, Holder, LedgerReading, OpState, OpStateReading, Recorded,
-    Snapshot, UnusableRef, WorkingCopy,
+    Completeness, ConfigReading, Context, Divergence, Head, Holder, LedgerReading, MetadataReading, OpState,
+    OpStateReading, ReadableRest, Recorded, Snapshot, UnusableRef, WorkingCopy,
 };
 use lattice_model::time::Timestamp;
 
@@ -130,9 +130,11 @@ impl Repo {
         match durable::read(&self.config_path(), format::config::SIZE_LIMIT) {
             Ok(None) => ConfigReading::Absent,
             Ok(Some(bytes)) => format::config::parse(&bytes, settings),
-            Err(error) => {
-                ConfigReading::Invalid { digest: lattice_model::id::ContentDigest::of(b""), reason: error.to_string() }
-            }
+            Err(error) => ConfigReading::Invalid {
+                digest: lattice_model::id::ContentDigest::of(b""),
+                reason: error.to_string(),
+                rest: ReadableRest::default(),
+            },
         }
     }
 

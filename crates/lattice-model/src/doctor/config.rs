@@ -19,12 +19,15 @@ pub(super) fn issues(snapshot: &Snapshot) -> Vec<Issue> {
             );
             issues.push(with_trunks(issue, snapshot, OldFile::Recorded));
         }
-        ConfigReading::Invalid { reason, digest } => {
-            let facts = evidence([
+        ConfigReading::Invalid { reason, digest, rest } => {
+            let mut facts = evidence([
                 ("file", "lattice/config.toml".to_owned()),
                 ("reason", reason.clone()),
                 ("sha256", digest.to_string()),
             ]);
+            if !rest.left_out.is_empty() {
+                facts.insert("unreadable", rest.left_out.clone());
+            }
             let issue =
                 Issue::new(IssueKind::ConfigInvalid, format!("the configuration cannot be read: {reason}"), facts);
             let issue = issue.action("edit", "correct the file", "lattice config edit");
@@ -83,7 +86,7 @@ fn with_trunks(mut issue: Issue, snapshot: &Snapshot, old: OldFile) -> Issue {
     let candidates: Vec<_> = snapshot.branches.keys().filter(likely).chain(current).filter(usable).collect();
     for branch in candidates {
         let plan = set_trunk(snapshot, branch, old);
-        issue = issue.fix("set-trunk", format!("make `{branch}` the trunk"), plan);
+        issue = issue.fix("set-trunk", format!("make `{branch}` the trunk{}", lost(snapshot)), plan);
     }
     if issue.fixes.is_empty() {
         issue = issue.action("init", "say which branch is the trunk", "lattice init --trunk <branch>");
@@ -91,13 +94,22 @@ fn with_trunks(mut issue: Issue, snapshot: &Snapshot, old: OldFile) -> Issue {
     issue
 }
 
+/// What a new file would not have of the old one.
+fn lost(snapshot: &Snapshot) -> String {
+    let ConfigReading::Invalid { rest, .. } = &snapshot.config else { return String::new() };
+    let kept = "the old file stays as lattice/config.toml.replaced-<operation>";
+    match (rest.content.trim(), rest.left_out.as_slice()) {
+        ("", _) => format!("; all other settings are lost, {kept}"),
+        (_, left_out) => format!("; {} cannot be read and would be lost, {kept}", left_out.join(", ")),
+    }
+}
+
 fn set_trunk(snapshot: &Snapshot, trunk: &BranchName, old: OldFile) -> Plan {
     let expected = snapshot.config.digest().cloned();
     let content = match &snapshot.config {
         ConfigReading::Valid { content, .. } => Settings::with_trunk(content, trunk),
-        ConfigReading::Absent | ConfigReading::Invalid { .. } | ConfigReading::Foreign { .. } => {
-            Settings::with_trunk("", trunk)
-        }
+        ConfigReading::Invalid { rest, .. } => Settings::with_trunk(&rest.content, trunk),
+        ConfigReading::Absent | ConfigReading::Foreign { .. } => Settings::with_trunk("", trunk),
     };
     repair(Step::WriteConfig { expected, content: Some(content), old })
 }

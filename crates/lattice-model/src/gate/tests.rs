@@ -25,7 +25,7 @@ use crate::plan::Hooks;
 use crate::settings::Settings;
 use crate::snapshot::{
     Completeness, ConfigReading, Context, Divergence, GitOperation, Head, LedgerReading, MetadataProblem,
-    MetadataReading, OpStateReading, Repository, StaleLock, WorkingCopy,
+    MetadataReading, OpStateReading, ReadableRest, Repository, StaleLock, WorkingCopy,
 };
 use crate::time::Timestamp;
 
@@ -108,7 +108,11 @@ const DEFECTS: &[Defect] = &[
         snapshot.settings.trunk = None;
     }),
     (Capability::TrunkKnown, |snapshot| {
-        snapshot.config = ConfigReading::Invalid { digest: ContentDigest::of(b"["), reason: "line 1".to_owned() };
+        snapshot.config = ConfigReading::Invalid {
+            digest: ContentDigest::of(b"["),
+            reason: "line 1".to_owned(),
+            rest: ReadableRest::default(),
+        };
         snapshot.settings.trunk = None;
     }),
     (Capability::NoLatticeOpInProgress, |snapshot| {

@@ -1,5 +1,6 @@
 //! The configuration file: TOML, edited in place so that comments survive.
 
+mod rest;
 mod sprites;
 
 use std::collections::BTreeMap;
@@ -8,7 +9,7 @@ use lattice_model::command::create::{PLACEHOLDERS, unknown_placeholder};
 use lattice_model::id::ContentDigest;
 use lattice_model::name::BranchName;
 use lattice_model::settings::{KnownOption, OptionKind, Settings, known_option};
-use lattice_model::snapshot::ConfigReading;
+use lattice_model::snapshot::{ConfigReading, ReadableRest};
 use toml_edit::{Array, DocumentMut, Item, Table, Value, value};
 
 /// Larger files are not read.
@@ -28,8 +29,12 @@ pub enum ConfigEditError {
 /// Reads a file and applies it on top of `settings`.
 pub(crate) fn parse(bytes: &[u8], settings: &mut Settings) -> ConfigReading {
     let digest = ContentDigest::of(bytes);
-    let invalid = |reason: String| ConfigReading::Invalid { digest: digest.clone(), reason };
-    let Ok(text) = std::str::from_utf8(bytes) else { return invalid("it is not text".to_owned()) };
+    let text = std::str::from_utf8(bytes);
+    let invalid = |reason: String| {
+        let rest = text.map(rest::readable).unwrap_or_default();
+        ConfigReading::Invalid { digest: digest.clone(), reason, rest }
+    };
+    let Ok(text) = text else { return invalid("it is not text".to_owned()) };
     let document = match text.parse::<DocumentMut>() {
         Ok(document) => document,
         Err(error) => return invalid(place_and_reason(text, &error)),
@@ -67,7 +72,10 @@ fn foreign(trunk: &str, digest: ContentDigest) -> ConfigReading {
         Ok(name) => {
             ConfigReading::Foreign { digest, trunk: trunk.to_owned(), converted: Settings::with_trunk("", &name) }
         }
-        Err(error) => ConfigReading::Invalid { digest, reason: format!("`trunk`: {error}") },
+        Err(error) => {
+            let (reason, rest) = (format!("`trunk`: {error}"), ReadableRest::default());
+            ConfigReading::Invalid { digest, reason, rest }
+        }
     }
 }
 

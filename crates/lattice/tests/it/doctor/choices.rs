@@ -17,6 +17,28 @@ fn three_defects() -> TestRepo {
 }
 
 #[test]
+fn a_new_trunk_keeps_what_can_be_read_of_a_broken_configuration() {
+    let repo = recorded(|_| {});
+    repo.write_config("[undo]\nkeep_days = 7 # a week\n[actions]\nopen_pr = \"deny\"\n[lock\ntimeout_ms = 3\n");
+    let found = report(&repo);
+    let fix = plans(issue(&found, "config-invalid"))[0].clone();
+    let told = text(&fix["summary"]);
+    for said in ["line 5, line 6 cannot be read and would be lost", "config.toml.replaced-"] {
+        assert!(told.contains(said), "{said}: {told}");
+    }
+    assert_eq!(found["divergence"]["changes"], serde_json::json!([]), "the trunk is as it was");
+    assert_eq!(found["divergence"]["files"], serde_json::json!(["lattice/config.toml"]));
+    let output = lattice(&repo).args(["doctor", "--fix", text(&fix["id"])]).ok();
+    assert!(output.stdout.contains("config.toml.replaced-"), "{}", output.snapshot());
+    for (key, value) in [("undo.keep_days", "7"), ("actions.open_pr", "deny"), ("trunk.branch", "main")] {
+        assert_eq!(lattice(&repo).args(["config", "get", key]).ok().stdout.trim(), value, "{key}");
+    }
+    let kept = std::fs::read_dir(repo.lattice_dir()).expect("it is there").flatten();
+    let kept = kept.filter(|entry| entry.file_name().to_string_lossy().starts_with("config.toml.replaced-"));
+    assert_eq!(kept.count(), 1, "the old file is beside it");
+}
+
+#[test]
 fn a_configuration_that_was_edited_by_hand_is_named() {
     let repo = recorded(|repo| repo.write_config("[trunk]\nbranch = \"main\"\n[undo]\nkeep_days = 7\n"));
     let output = lattice(&repo).arg("doctor").ok();
