@@ -1,5 +1,7 @@
 //! The ledger: appends events and reads them. Evidence, never authority.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use lattice_model::event::{Category, Detail, Event, Origin, RefChange};
 use lattice_model::id::{Fingerprint, Oid, OpId};
 use lattice_model::name::RefName;
@@ -19,6 +21,9 @@ const OBSERVED_LIMIT: usize = 16;
 
 /// How often others may be faster before evidence is given up.
 const EVIDENCE_ATTEMPTS: usize = 5;
+
+/// How many records are looked through for a branch that is gone.
+const LOOK_BACK: usize = 1000;
 
 /// An event with the commit that holds it; `Err` says why a record cannot be read.
 pub type LedgerEntry = (Oid, Result<Event, String>);
@@ -261,6 +266,26 @@ impl Repo {
             // Git has nothing to say of what is no commit, and fails where an object is missing.
             Ok(_) | Err(_) => self.events_one_by_one(tip, limit),
         }
+    }
+
+    /// Where the ledger last saw these branches, with the record that says it.
+    pub(crate) fn last_seen(
+        &self,
+        tip: Oid,
+        mut wanted: BTreeSet<RefName>,
+    ) -> Result<BTreeMap<RefName, (Oid, Oid)>, GitError> {
+        let mut seen = BTreeMap::new();
+        for (commit, event) in self.events_one_by_one(tip, Some(LOOK_BACK))? {
+            // What was only intended may never have been.
+            let happened = |event: &Event| matches!(event.category, Category::Committed | Category::DivergenceObserved);
+            for change in event.ok().filter(happened).map(|event| event.refs).unwrap_or_default() {
+                let value = change.new.or(change.old);
+                if let Some(value) = value.filter(|_| wanted.remove(&change.name)) {
+                    seen.insert(change.name, (commit, value));
+                }
+            }
+        }
+        Ok(seen)
     }
 
     /// The events down to the first record that is not there, and a word on that one.

@@ -96,7 +96,8 @@ impl Repo {
             OpStateReading::Absent => self.divergence(&ledger, (&covered, &read.refs), &fingerprint)?,
             OpStateReading::Present(_) | OpStateReading::Damaged { .. } => None,
         };
-        let recorded = self.recorded(&ledger, divergence.as_ref())?;
+        let mut recorded = self.recorded(&ledger, divergence.as_ref())?;
+        self.recall_gone(&ledger, (&branches, &metadata), &mut recorded)?;
         let stale_locks = worktree::stale_locks(&self.paths, &request.now);
         let mut snapshot = Snapshot {
             repository: self.paths.clone(),
@@ -256,6 +257,34 @@ impl Repo {
             }
         }
         Ok(recorded)
+    }
+
+    /// Adds what older records know of branches that metadata names and that are gone. An operation after the loss
+    /// takes it as given, so that the newest record says nothing of them any more.
+    fn recall_gone(
+        &self,
+        ledger: &LedgerReading,
+        (branches, metadata): (&BTreeMap<BranchName, Oid>, &BTreeMap<BranchName, MetadataReading>),
+        recorded: &mut BTreeMap<BranchName, Recorded>,
+    ) -> Result<(), GitError> {
+        let LedgerReading::Tip { commit, .. } = ledger else { return Ok(()) };
+        let parents = metadata.values().filter_map(|reading| Some(reading.content.as_ref().ok()?.parent.name()));
+        let gone = metadata.keys().chain(parents).filter(|name| !branches.contains_key(*name));
+        let unknown = |name: &&BranchName| recorded.get(*name).is_none_or(|recorded| recorded.tip.is_none());
+        let gone: BTreeSet<_> = gone.filter(unknown).map(BranchName::branch_ref).collect();
+        if gone.is_empty() {
+            return Ok(());
+        }
+        let seen = self.last_seen(*commit, gone)?;
+        let names: Vec<_> = seen.values().map(|(_, tip)| tip.to_string()).collect();
+        let infos = self.with_objects(|objects| objects.info(&names))?;
+        for ((name, (event, tip)), info) in seen.into_iter().zip(infos) {
+            let exists = info.is_some_and(|info| info.kind == "commit");
+            if let Some(branch) = name.as_branch().filter(|_| exists) {
+                recorded.entry(branch).or_insert(Recorded { event, tip: None, metadata: None }).tip = Some(tip);
+            }
+        }
+        Ok(())
     }
 
     /// The record that first held what the tip of the ledger says of refs. Evidence that came later

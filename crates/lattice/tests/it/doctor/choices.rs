@@ -46,6 +46,23 @@ fn a_configuration_that_was_edited_by_hand_is_named() {
     assert!(output.stdout.contains(told), "{}", output.snapshot());
 }
 
+#[test]
+fn a_deleted_branch_can_be_brought_back_also_after_other_operations() {
+    let repo = TestRepo::draw("main* <- a; main <- b");
+    lattice(&repo).args(["freeze", "a"]).ok();
+    let tip = repo.rev("b");
+    repo.git(&["branch", "-D", "b"]);
+    for _ in 0..2 {
+        lattice(&repo).args(["unfreeze", "a"]).ok();
+        lattice(&repo).args(["freeze", "a"]).ok();
+    }
+    let found = report(&repo);
+    let fix = fix_named(&found, "recreate-branch");
+    lattice(&repo).args(["doctor", "--fix", &fix]).ok();
+    assert_eq!(repo.rev("b"), tip);
+    lattice(&repo).args(["verify", "--full"]).ok();
+}
+
 // proves: ST-8.1-1
 #[test]
 fn three_different_defects_are_listed_together() {
