@@ -18,6 +18,20 @@ pub struct Verification {
 }
 
 impl Engine {
+    /// The branch that the remote calls its main one, as far as the last fetch tells.
+    pub fn main_branch_of_remote(&self) -> Result<Option<BranchName>, EngineError> {
+        Ok(self.repo.main_branch_of(self.settings().forge.remote())?)
+    }
+
+    /// How to make a branch here that only the remote has.
+    pub fn way_to_make(&self, branch: &BranchName) -> Result<Option<String>, EngineError> {
+        let settings = self.settings();
+        let remote = settings.forge.remote();
+        let word = branch.word();
+        let there = self.repo.remote_has(remote, branch)?;
+        Ok(there.then(|| format!("git branch {word} {remote}/{word}")))
+    }
+
     /// Where two branches meet.
     pub fn merge_base(&self, snapshot: &Snapshot, one: &BranchName, other: &BranchName) -> Option<Oid> {
         let (one, other) = (snapshot.tip(one)?, snapshot.tip(other)?);

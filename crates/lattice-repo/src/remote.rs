@@ -36,6 +36,19 @@ impl Repo {
         Ok(self.git.remote_url(name)?.map(RemoteUrl))
     }
 
+    /// The branch that a remote calls its main one, as far as the last fetch tells.
+    pub fn main_branch_of(&self, remote: &str) -> Result<Option<BranchName>, GitError> {
+        match self.git.remote_head(remote)? {
+            Some(branch) if self.remote_has(remote, &branch)? => Ok(Some(branch)),
+            Some(_) | None => Ok(None),
+        }
+    }
+
+    /// Whether a remote had a branch when it was last fetched.
+    pub fn remote_has(&self, remote: &str, branch: &BranchName) -> Result<bool, GitError> {
+        Ok(self.find_commit(&format!("refs/remotes/{remote}/{branch}"))?.is_some())
+    }
+
     pub fn remote_names(&self) -> Result<Vec<String>, GitError> {
         self.git.remote_names()
     }

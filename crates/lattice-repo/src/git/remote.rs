@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use lattice_model::id::Oid;
-use lattice_model::name::RefName;
+use lattice_model::name::{BranchName, RefName};
 use lattice_model::plan::Expected;
 use lattice_model::remote::{FileChange, RemoteUpdate};
 
@@ -63,6 +63,14 @@ impl Git {
         }
         let text = String::from_utf8_lossy(&finished.stdout).into_owned();
         Ok(text.lines().next().map(str::to_owned))
+    }
+
+    /// What the remote's own HEAD was when it was cloned, as the name of a branch.
+    pub(crate) fn remote_head(&self, remote: &str) -> Result<Option<BranchName>, GitError> {
+        let finished = self.call("symbolic-ref").args(["-q"]).arg(format!("refs/remotes/{remote}/HEAD")).finish()?;
+        let text = String::from_utf8_lossy(&finished.stdout).into_owned();
+        let name = text.trim_end().strip_prefix(&format!("refs/remotes/{remote}/"));
+        Ok(name.and_then(|name| BranchName::new(name).ok()))
     }
 
     pub(crate) fn remote_names(&self) -> Result<Vec<String>, GitError> {

@@ -1,7 +1,7 @@
 //! `init`: configures the trunk.
 
 use clap::Args;
-use lattice_engine::{WorkingCopyNeed, edit_setting};
+use lattice_engine::{Engine, WorkingCopyNeed, edit_setting};
 use lattice_model::command::init::{Init, Reset};
 use lattice_model::gate::Refusal;
 use lattice_model::name::BranchName;
@@ -41,7 +41,12 @@ pub(crate) fn run(app: &App, arguments: &Arguments) -> Result<Reply, Failure> {
         Some(trunk) => trunk.clone(),
         None => pick(app)?,
     };
-    let build = |_: &_, snapshot: &Snapshot| {
+    let build = |engine: &Engine, snapshot: &Snapshot| {
+        if !snapshot.branches.contains_key(&trunk)
+            && let Some(way) = engine.way_to_make(&trunk).ok().flatten()
+        {
+            return Err(only_there(&trunk, &way));
+        }
         let content = match &snapshot.config {
             ConfigReading::Valid { content, .. } => content.as_str(),
             ConfigReading::Absent | ConfigReading::Invalid { .. } | ConfigReading::Foreign { .. } => "",
@@ -66,12 +71,23 @@ fn reset(app: &App, arguments: &Arguments) -> Result<Reply, Failure> {
     change(app, ("init", arguments.preview), WorkingCopyNeed::No, |_, _| Ok(Reset))
 }
 
-/// The trunk without being told: only where there is no doubt.
+fn only_there(trunk: &BranchName, way: &str) -> Refusal {
+    let message = format!("there is no branch `{trunk}` here to be the trunk; the remote has one");
+    Refusal::new("no-such-branch", message)
+        .hint(format!("make it: {way}"))
+        .hint("or name one that exists: lattice init --trunk <branch>")
+}
+
+/// The trunk without being told: what the remote calls its main branch, else only where there is no doubt.
 fn pick(app: &App) -> Result<BranchName, Failure> {
-    let observed = app.engine()?.observe("init", WorkingCopyNeed::No)?;
+    let engine = app.engine()?;
+    let observed = engine.observe("init", WorkingCopyNeed::No)?;
     let snapshot = observed.snapshot;
     if let Some(trunk) = &snapshot.settings.trunk {
         return Ok(trunk.clone());
+    }
+    if let Some(trunk) = engine.main_branch_of_remote()? {
+        return Ok(trunk);
     }
     let usual = ["main", "master", "trunk"];
     let found: Vec<_> = snapshot.branches.keys().filter(|name| usual.contains(&name.as_str())).cloned().collect();

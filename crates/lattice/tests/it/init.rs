@@ -76,6 +76,23 @@ fn without_a_name_the_trunk_is_taken_only_where_there_is_no_doubt() {
 }
 
 #[test]
+fn what_the_remote_calls_its_main_branch_is_the_trunk() {
+    let origin = TestRepo::new();
+    origin.git(&["branch", "feature"]);
+    let dir = origin.sandbox().root().join("clone");
+    let (url, to) = (origin.dir().display().to_string(), dir.display().to_string());
+    origin.git(&["clone", "--quiet", "-b", "feature", &url, &to]);
+    let clone = origin.beside(&dir);
+    for args in [&["init"][..], &["init", "--trunk", "main"]] {
+        let out = lattice(&clone).args(args).fails(1);
+        assert!(out.stderr.contains("git branch main origin/main"), "{args:?}: {}", out.snapshot());
+        assert!(!clone.lattice_dir().join("config.toml").exists(), "{args:?}");
+    }
+    clone.git(&["branch", "main", "origin/main"]);
+    assert_eq!(lattice(&clone).arg("init").ok().stdout, "the trunk is main\n");
+}
+
+#[test]
 fn a_repeated_init_changes_nothing_and_another_trunk_is_refused() {
     let repo = TestRepo::draw("main* <- a");
     repo.git(&["branch", "develop"]);
