@@ -54,6 +54,14 @@ impl FreezeState {
     pub fn is_frozen(&self) -> bool {
         matches!(self, Self::Frozen { .. })
     }
+
+    /// Why it is frozen, if someone said so.
+    pub fn reason(&self) -> Option<&str> {
+        match self {
+            Self::Frozen { reason, .. } => reason.as_deref(),
+            Self::Unfrozen {} => None,
+        }
+    }
 }
 
 /// How far a freeze reached when it was made.

@@ -72,7 +72,8 @@ pub(crate) fn frozen(snapshot: &Snapshot, branch: &BranchName) -> Option<Issue> 
         .then(Step::SetMetadata { branch: branch.clone(), expected: expected_metadata(snapshot, branch), document })
         .verified();
     let facts = evidence([("branch", branch.to_string())]);
-    let issue = Issue::new(IssueKind::Frozen, format!("`{branch}` is frozen and would be rewritten"), facts);
+    let why = metadata.freeze.reason().map(|reason| format!(" ({reason})")).unwrap_or_default();
+    let issue = Issue::new(IssueKind::Frozen, format!("`{branch}` is frozen{why} and would be rewritten"), facts);
     Some(issue.fix("unfreeze", format!("unfreeze {branch}"), unfreeze))
 }
 

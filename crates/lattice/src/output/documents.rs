@@ -13,7 +13,7 @@ use lattice_model::snapshot::{Divergence, Repository, Snapshot};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::Document;
+use super::{Document, printable};
 
 mod repair;
 
@@ -210,6 +210,8 @@ pub(crate) struct BranchDocument {
     tip: String,
     children: Vec<String>,
     pub(crate) frozen: bool,
+    /// Why it is frozen, if someone said so.
+    frozen_because: Option<String>,
     pub(crate) needs_restack: bool,
     pub(crate) commits: usize,
     pub(crate) pr: Option<PrDocument>,
@@ -231,6 +233,7 @@ impl BranchDocument {
             tip: snapshot.tip(branch)?.to_string(),
             children: graph.children(branch).map(ToString::to_string).collect(),
             frozen: metadata.freeze.is_frozen(),
+            frozen_because: metadata.freeze.reason().map(str::to_owned),
             needs_restack: snapshot.needs_restack(branch),
             commits: snapshot.position(branch).map_or(0, |position| position.commits.len()),
             pr: PrDocument::of(&metadata.pr, standings),
@@ -248,10 +251,11 @@ impl BranchDocument {
         }
         let mut state = Vec::new();
         if self.needs_restack {
-            state.push("needs restack");
+            state.push("needs restack".to_owned());
         }
         if self.frozen {
-            state.push("frozen");
+            let why = self.frozen_because.as_ref().map(|why| format!(" ({})", printable(why)));
+            state.push(format!("frozen{}", why.unwrap_or_default()));
         }
         if !state.is_empty() {
             lines.push(("state", state.join(", ")));

@@ -24,6 +24,16 @@ fn freezing_covers_everything_below_and_unfreezing_only_the_branch() {
 }
 
 #[test]
+fn the_reason_of_a_freeze_is_shown_where_it_matters() {
+    let repo = TestRepo::draw("main <- a*");
+    lattice(&repo).args(["freeze", "--reason", "release 1.0"]).ok();
+    assert_eq!(lattice(&repo).args(["info"]).json()["branch"]["frozen_because"], json!("release 1.0"));
+    assert!(lattice(&repo).arg("info").ok().stdout.contains("frozen (release 1.0)"));
+    let refused = lattice(&repo).args(["modify", "-m", "other"]).fails(1);
+    assert!(refused.stderr.contains("is frozen (release 1.0)"), "{}", refused.snapshot());
+}
+
+#[test]
 fn freezing_again_keeps_the_first_reason_and_writes_nothing() {
     let repo = TestRepo::draw("main <- a*");
     lattice(&repo).args(["freeze", "--reason", "first"]).ok();
