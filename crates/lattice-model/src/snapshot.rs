@@ -1,6 +1,6 @@
 //! One immutable reading of a repository, with exactly the facts a scan was asked for.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use crate::branch::BranchMetadataV1;
@@ -25,6 +25,8 @@ pub struct Snapshot {
     pub unusable: Vec<UnusableRef>,
     /// Where branches are checked out.
     pub worktrees: BTreeMap<BranchName, PathBuf>,
+    /// Those of them whose folders are gone.
+    pub gone_worktrees: BTreeSet<PathBuf>,
     /// Branches that cannot move because the worktree that has them cannot follow, with the reason.
     pub held: BTreeMap<BranchName, String>,
     pub metadata: BTreeMap<BranchName, MetadataReading>,

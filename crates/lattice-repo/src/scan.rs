@@ -104,6 +104,7 @@ impl Repo {
             head: self.read_head(&branches)?,
             config,
             settings,
+            gone_worktrees: read.worktrees.values().filter(|path| !path.exists()).cloned().collect(),
             worktrees: read.worktrees,
             held: self.rebased_elsewhere(),
             unusable: read.unusable,

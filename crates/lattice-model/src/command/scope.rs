@@ -95,14 +95,23 @@ pub(super) fn occupied<'a>(snapshot: &Snapshot, branches: impl IntoIterator<Item
     let mut issues = Vec::new();
     for branch in branches {
         if let Some(path) = elsewhere(&branch) {
+            let gone = snapshot.gone_worktrees.contains(path);
             let path = path.display().to_string();
             let facts = evidence([("branch", branch.to_string()), ("worktree", path.clone())]);
             let summary = format!("`{branch}` is checked out in the worktree {path}");
-            issues.push(Issue::new(IssueKind::CheckedOutElsewhere, summary, facts).action(
-                "free",
-                "let go of the branch there",
-                format!("git -C {} switch --detach", shell_word(&path)),
-            ));
+            issues.push(match gone {
+                // Git counts it until it is told, since the folder may be on a disk that comes back.
+                true => Issue::new(IssueKind::CheckedOutElsewhere, format!("{summary}, which is gone"), facts).action(
+                    "prune",
+                    "let Git forget worktrees whose folders are gone",
+                    "git worktree prune",
+                ),
+                false => Issue::new(IssueKind::CheckedOutElsewhere, summary, facts).action(
+                    "free",
+                    "let go of the branch there",
+                    format!("git -C {} switch --detach", shell_word(&path)),
+                ),
+            });
         }
     }
     issues

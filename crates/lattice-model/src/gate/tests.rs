@@ -72,6 +72,7 @@ fn healthy() -> Snapshot {
         branches: [("main", 2), ("a", 10), ("b", 20)].map(|(branch, tip)| (name(branch), oid(tip))).into(),
         unusable: Vec::new(),
         worktrees: [(name("b"), PathBuf::from("/r"))].into(),
+        gone_worktrees: BTreeSet::new(),
         metadata: [
             (name("a"), reading(110, metadata("a", "main", 1))),
             (name("b"), reading(120, metadata("b", "a", 10))),

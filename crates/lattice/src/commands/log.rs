@@ -248,7 +248,8 @@ impl View<'_> {
         }
         let here = self.snapshot.repository.work_dir.as_ref();
         if let Some(elsewhere) = self.snapshot.worktrees.get(branch).filter(|path| Some(*path) != here) {
-            remarks.push(format!("in {}", printable(&elsewhere.display().to_string())));
+            let gone = if self.snapshot.gone_worktrees.contains(elsewhere) { ", which is gone" } else { "" };
+            remarks.push(format!("in {}{gone}", printable(&elsewhere.display().to_string())));
         }
         if self.snapshot.head.branch() == Some(branch) {
             remarks.push(style.good("(current)"));

@@ -24,6 +24,19 @@ fn status(repo: &TestRepo) -> String {
 }
 
 #[test]
+fn a_worktree_whose_folder_is_gone_is_told_from_one_that_is_there() {
+    let repo = TestRepo::draw("main* <- a <- b");
+    let worktree = repo.worktree("linked", "a");
+    std::fs::remove_dir_all(worktree.dir()).expect("it is ours");
+    assert!(lattice(&repo).arg("log").ok().stdout.contains("linked, which is gone"));
+    let refused = lattice(&repo).args(["checkout", "a"]).fails(1);
+    assert!(refused.stderr.contains("git worktree prune"), "{}", refused.snapshot());
+    assert!(!refused.stderr.contains("switch --detach"), "{}", refused.snapshot());
+    repo.git(&["worktree", "prune"]);
+    lattice(&repo).args(["checkout", "a"]).ok();
+}
+
+#[test]
 fn a_clean_worktree_is_moved_to_the_rewritten_commit_and_back_by_undo() {
     let (repo, other) = behind();
     let before = other.state();
