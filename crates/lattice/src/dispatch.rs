@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use clap::error::ErrorKind;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, Parser};
 
 use crate::app::App;
@@ -45,7 +45,7 @@ fn run(arguments: Vec<OsString>) -> Code {
     };
     let cli = match Cli::try_parse_from(&arguments) {
         Ok(cli) => cli,
-        Err(error) => return usage(&arguments, &error),
+        Err(error) => return usage(&arguments, &closest_first(error)),
     };
     let mut global = cli.global;
     if let Some(Command::Plan(arguments)) = &cli.command {
@@ -103,6 +103,22 @@ fn usage(arguments: &[OsString], error: &clap::Error) -> Code {
 fn objection(error: &clap::Error) -> String {
     let message = error.render().to_string();
     message.trim().trim_start_matches("error: ").to_owned()
+}
+
+/// Suggests what was most probably meant first, and no abbreviations: a letter is like everything that has it.
+fn closest_first(mut error: clap::Error) -> clap::Error {
+    let (Some(ContextValue::String(typed)), Some(ContextValue::Strings(names))) =
+        (error.get(ContextKind::InvalidSubcommand), error.get(ContextKind::SuggestedSubcommand))
+    else {
+        return error;
+    };
+    let mut names: Vec<_> = names.iter().filter(|name| name.len() > 1).cloned().collect();
+    lattice_model::similar::closest_first(typed, &mut names);
+    match names.is_empty() {
+        true => error.remove(ContextKind::SuggestedSubcommand),
+        false => error.insert(ContextKind::SuggestedSubcommand, ContextValue::Strings(names)),
+    };
+    error
 }
 
 /// Commands say what they are for only once they are built, which a run of one of them does without.

@@ -488,3 +488,12 @@ fn whoever_mistypes_a_name_is_told_which_one_is_near() {
     let stranger = lattice(&repo).args(["info", "zebra"]).fails(1);
     assert!(!stranger.stderr.contains("did you mean"), "{}", stranger.snapshot());
 }
+
+#[test]
+fn of_similar_commands_the_closest_is_named_first_and_abbreviations_are_not() {
+    let output = lattice(&TestRepo::new()).arg("restak").fails(2);
+    let tip = output.stderr.lines().find(|line| line.contains("similar")).unwrap_or_default();
+    let names: Vec<_> = tip.split('\'').skip(1).step_by(2).collect();
+    assert_eq!(names.first(), Some(&"restack"), "{}", output.snapshot());
+    assert!(names.iter().all(|name| name.len() > 1), "{}", output.snapshot());
+}
