@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use lattice_model::branch::PrState;
 use lattice_model::command::link::Relink;
 use lattice_model::command::restack::{Reach, Restack};
 use lattice_model::command::submit::{Open, Overwrite, Refresh, Submit, SubmitReach, link_to, whole_stack};
@@ -135,6 +136,20 @@ impl Engine {
             "comment" => OverviewPlace::Comment,
             "off" => OverviewPlace::Off,
             _ => OverviewPlace::Body,
+        }
+    }
+
+    /// Writes what the host says now of a pull request that a command changed, if a branch here is linked to it.
+    pub fn relink_changed(&self, host: &Host, command: &'static str, number: u64) -> Result<(), EngineError> {
+        let pull = host.wait(host.forge()?.pull(number))?;
+        let snapshot = self.scan(ReadWorkingCopy::No)?;
+        let linked = snapshot.tracked().find_map(|(metadata, _)| match &metadata.pr {
+            PrState::Linked { url, .. } if *url == pull.url => Some(metadata.name.clone()),
+            PrState::Linked { .. } | PrState::None {} => None,
+        });
+        match linked {
+            Some(branch) => self.relink(host, command, &[(branch, pull)].into()).map(drop),
+            None => Ok(()),
         }
     }
 

@@ -207,7 +207,12 @@ pub(crate) fn run(app: &App, arguments: &Arguments) -> Result<Reply, Failure> {
             let connected = connect(app)?;
             let number = number(&connected, target)?;
             connected.wait(connected.forge()?.close(number))?;
-            Ok(Reply::new(PrsDocument::default(), format!("closed #{number}\n")).story())
+            let reply = Reply::new(PrsDocument::default(), format!("closed #{number}\n")).story();
+            // It is closed, whatever becomes of what is remembered of it here.
+            Ok(match connected.engine.relink_changed(&connected.host, "pr", number) {
+                Ok(()) => reply,
+                Err(error) => reply.note(format!("`lattice log` learns of it by the next sync: {error}")),
+            })
         }
     }
 }

@@ -275,6 +275,18 @@ fn a_y_is_a_yes_for_merge() {
 }
 
 #[test]
+fn what_is_known_of_a_pull_request_follows_what_was_done_to_it() {
+    for world in [World::path("main <- a <- b*"), World::github("main <- a <- b*")] {
+        world.run("submit --stack");
+        world.run("pr close 2");
+        let log = world.lattice().arg("log").ok().stdout;
+        assert!(log.contains("#1 open") && log.contains("#2 closed"), "{log}");
+        let told = world.lattice().args(["unlink", "b"]).ok().stdout;
+        assert_eq!(told, "b has no pull request here any more\n");
+    }
+}
+
+#[test]
 fn undo_of_a_submit_reverses_the_local_part() {
     let world = submitted("main <- a*");
     let linked = world.repo.metadata("a")["pr"]["state"].clone();
