@@ -86,7 +86,8 @@ pub(crate) fn reply(name: &str, outcome: Outcome) -> Result<Reply, Failure> {
                 conflicts: Vec::new(),
                 notes: Vec::new(),
             };
-            let mut text: String = story(&plan, &refs).iter().map(|line| format!("{line}\n")).collect();
+            let lines = renamed(&plan).map_or_else(|| story(&plan, &refs), |line| vec![line]);
+            let mut text: String = lines.iter().map(|line| format!("{line}\n")).collect();
             text.push_str(&kept_branches(&plan));
             text.extend(dropped.iter().map(|commit| format!("dropped {}\n", dropped_commit(commit))));
             Ok(Reply::named(name, document, text).story())
@@ -222,6 +223,14 @@ fn gone(name: &RefName, refs: &[RefChange]) -> Option<String> {
     (!deleted).then(|| format!("stopped tracking {branch}"))
 }
 
+/// A branch with another name: what the steps do one by one would read as if it were another branch.
+fn renamed(plan: &Plan) -> Option<String> {
+    plan.steps.iter().find_map(|step| match step {
+        Step::MoveOptions { from, to } => Some(format!("renamed {from} to {to}")),
+        _ => None,
+    })
+}
+
 /// What was done, in one line per thing.
 fn story(plan: &Plan, refs: &[RefChange]) -> Vec<String> {
     let parent = |branch| {
@@ -248,6 +257,7 @@ fn story(plan: &Plan, refs: &[RefChange]) -> Vec<String> {
             Step::SetMetadata { branch, document, .. } => match (&document.freeze, plan.command.as_str()) {
                 (FreezeDraft::FreezeNow { .. }, _) => format!("froze {branch}"),
                 (FreezeDraft::Keep(_), "unfreeze") => format!("unfroze {branch}"),
+                (FreezeDraft::Keep(_), "unlink") => format!("{branch} has no pull request here any more"),
                 (FreezeDraft::Keep(_), _) => continue,
             },
             Step::SetRef { name, to: None, .. } => match gone(name, refs) {

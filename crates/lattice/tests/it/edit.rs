@@ -195,7 +195,7 @@ fn delete_takes_a_branch_out_and_with_flags_what_is_above_or_below() {
 fn rename_takes_metadata_children_and_head_along() {
     let repo = TestRepo::draw("main <- a <- b* <- c");
     let (tip, created) = (repo.rev("b"), repo.metadata("b")["timestamps"]["created_at"].clone());
-    lattice(&repo).args(["rename", "feature/b"]).ok();
+    assert_eq!(lattice(&repo).args(["rename", "feature/b"]).ok().stdout, "renamed b to feature/b\n");
     assert_eq!(repo.rev("feature/b"), tip);
     assert_eq!(repo.metadata("feature/b")["timestamps"]["created_at"], created);
     assert_eq!([parent(&repo, "feature/b"), parent(&repo, "c")], ["a", "feature/b"]);
