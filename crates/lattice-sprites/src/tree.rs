@@ -116,7 +116,7 @@ mod tests {
             folder = open_folder(&folder, "deep").expect("it opens");
         }
         fs::create_dir_all(path.join("closed/inner")).expect("folders");
-        fs::set_permissions(path.join("closed"), fs::Permissions::from_mode(0)).expect("it is closed");
+        fs::set_permissions(path.join("closed"), fs::Permissions::from_mode(0o000)).expect("it is closed");
         remove_all(&path).expect("all of it is removed");
         assert!(!path.exists() && Path::new("/etc/passwd").exists());
     }
