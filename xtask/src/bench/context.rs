@@ -111,7 +111,7 @@ impl Bench<'_> {
                 other => other.to_owned(),
             });
             let line = Line { name: (*name).to_owned(), program: (*name).to_owned(), arguments: filled.collect() };
-            let is_there = Line::new(name, name, &["--version"]).run().is_ok();
+            let is_there = Line::new(name, name, &["--help"]).run().is_ok();
             is_there.then_some((line, *counts))
         };
         PEERS.iter().filter_map(line).collect()
