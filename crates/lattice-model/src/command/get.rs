@@ -89,6 +89,7 @@ impl Command for Get {
                     "diverged",
                     format!("`{}` has commits here that the remote does not have, and the reverse", self.branch),
                 )
+                .hint(scope::keep_both(snapshot, &self.branch))
                 .hint("--force takes the remote's; lattice undo brings yours back"));
             }
             (Relation::Absent, _) => {

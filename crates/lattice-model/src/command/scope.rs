@@ -60,6 +60,12 @@ pub(super) fn tracked(snapshot: &Snapshot, named: Option<&BranchName>) -> Result
     ))
 }
 
+/// How to keep what both sides of a branch have: that is a rebase of one's own, which plain Git does.
+pub(super) fn keep_both(snapshot: &Snapshot, branch: &BranchName) -> String {
+    let (remote, word) = (snapshot.settings.forge.remote(), branch.word());
+    format!("to keep both: git switch {word} && git pull --rebase {remote} {word}, then lattice restack")
+}
+
 /// The issue of a frozen branch that the command would rewrite.
 pub(crate) fn frozen(snapshot: &Snapshot, branch: &BranchName) -> Option<Issue> {
     let (metadata, _) = snapshot.metadata_of(branch)?;

@@ -112,7 +112,8 @@ impl Submit {
                     there.short()
                 ),
             )
-            .hint(format!("lattice get {} takes those commits in", branch.word()))
+            .hint(format!("lattice get {} takes those commits in, unless you have others there", branch.word()))
+            .hint(scope::keep_both(snapshot, branch))
             .hint("--force replaces them"));
         }
         Ok(Some(PushUpdate { branch: branch.clone(), expected: Expected::from_option(there), to: Some(tip) }))
