@@ -354,6 +354,10 @@ impl Snapshot {
         self.branches.contains_key(branch) && self.metadata.contains_key(branch)
     }
 
+    pub fn is_trunk(&self, branch: &BranchName) -> bool {
+        self.settings.trunk.as_ref() == Some(branch)
+    }
+
     pub fn graph(&self) -> StackGraph {
         let edges = self.tracked().map(|(metadata, _)| (metadata.name.clone(), metadata.parent.name().clone()));
         StackGraph::new(self.settings.trunk.clone(), edges)

@@ -39,7 +39,7 @@ impl Command for SetTrunk {
             return Err(Refusal::new("trunk-tracked", format!("`{trunk}` is part of a stack and cannot be its trunk"))
                 .hint(format!("lattice untrack {} first", trunk.word())));
         }
-        if snapshot.settings.trunk.as_ref() == Some(trunk) {
+        if snapshot.is_trunk(trunk) {
             return Ok(Plan::new(Self::NAME, Hooks::Run).verified());
         }
         let standing: Vec<_> = snapshot

@@ -77,7 +77,7 @@ impl Create {
     /// The current branch: the trunk or a tracked one.
     fn parent(&self, snapshot: &Snapshot) -> Result<BranchName, Issue> {
         let current = scope::named_or_current(snapshot, None)?;
-        if snapshot.settings.trunk.as_ref() == Some(&current) {
+        if snapshot.is_trunk(&current) {
             return Ok(current);
         }
         scope::tracked(snapshot, Some(&current))

@@ -35,7 +35,7 @@ impl Command for Init {
         }
         match &snapshot.config {
             ConfigReading::Absent => {}
-            ConfigReading::Valid { .. } if snapshot.settings.trunk.as_ref() == Some(trunk) => {
+            ConfigReading::Valid { .. } if snapshot.is_trunk(trunk) => {
                 return Ok(Plan::new(Self::NAME, Hooks::Run).verified());
             }
             ConfigReading::Valid { .. } if snapshot.settings.trunk.is_none() => {}

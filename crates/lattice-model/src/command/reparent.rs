@@ -29,7 +29,7 @@ impl Command for Move {
             Ok(source) => source,
             Err(issue) => return vec![issue],
         };
-        let known = snapshot.is_tracked(&self.onto) || snapshot.settings.trunk.as_ref() == Some(&self.onto);
+        let known = snapshot.is_tracked(&self.onto) || snapshot.is_trunk(&self.onto);
         if !known || snapshot.tip(&self.onto).is_none() {
             let facts = evidence([("branch", self.onto.to_string())]);
             let summary = format!("`{}` is neither the trunk nor a tracked branch", self.onto);

@@ -40,7 +40,7 @@ impl Restack {
 
     fn start(&self, snapshot: &Snapshot) -> Result<BranchName, Issue> {
         let branch = scope::named_or_current(snapshot, self.branch.as_ref())?;
-        if snapshot.settings.trunk.as_ref() == Some(&branch) {
+        if snapshot.is_trunk(&branch) {
             return Ok(branch);
         }
         scope::tracked(snapshot, Some(&branch))
@@ -49,7 +49,7 @@ impl Restack {
     /// The branches in reach, parents before children.
     fn branches(&self, snapshot: &Snapshot, start: &BranchName) -> Vec<BranchName> {
         let graph = snapshot.graph();
-        if snapshot.settings.trunk.as_ref() == Some(start) {
+        if snapshot.is_trunk(start) {
             return graph.topological();
         }
         let mut branches = match self.reach {

@@ -45,7 +45,7 @@ pub(super) fn tracked(snapshot: &Snapshot, named: Option<&BranchName>) -> Result
         return Ok(branch);
     }
     let facts = evidence([("branch", branch.to_string())]);
-    if snapshot.settings.trunk.as_ref() == Some(&branch) {
+    if snapshot.is_trunk(&branch) {
         let summary = format!("`{branch}` is the trunk, which this command does not change");
         return Err(Issue::new(IssueKind::ScopeUnresolved, summary, facts).action(
             "check-out",

@@ -121,7 +121,7 @@ impl Submit {
 
     /// A pull request needs its base on the remote: there already, or pushed with it.
     fn check_base(&self, snapshot: &Snapshot, parent: &BranchName, updates: &[PushUpdate]) -> Result<(), Refusal> {
-        let is_trunk = snapshot.settings.trunk.as_ref() == Some(parent);
+        let is_trunk = snapshot.is_trunk(parent);
         let comes_along = updates.iter().any(|update| update.branch == *parent);
         if is_trunk || comes_along || self.host.heads.contains_key(parent) {
             return Ok(());

@@ -57,7 +57,7 @@ impl Command for Track {
         if let Err(issue) = scope::named_or_current(snapshot, self.branch.as_ref()) {
             return vec![issue];
         }
-        let is_trunk = snapshot.settings.trunk.as_ref() == Some(&self.parent);
+        let is_trunk = snapshot.is_trunk(&self.parent);
         if is_trunk || snapshot.is_tracked(&self.parent) {
             return Vec::new();
         }

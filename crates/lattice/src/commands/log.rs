@@ -109,9 +109,8 @@ fn log(app: &App, detail: Detail, extent: Extent, untracked: bool) -> Result<Rep
 
 /// Local branches that Lattice does not manage, whatever their names look like.
 fn untracked(snapshot: &Snapshot) -> impl Iterator<Item = String> {
-    let is_trunk = |branch: &BranchName| snapshot.settings.trunk.as_ref() == Some(branch);
-    let branches =
-        snapshot.branches.keys().filter(move |branch| !is_trunk(branch) && !snapshot.metadata.contains_key(*branch));
+    let branches = snapshot.branches.keys();
+    let branches = branches.filter(|branch| !snapshot.is_trunk(branch) && !snapshot.metadata.contains_key(*branch));
     branches.map(ToString::to_string).chain(snapshot.unusable.iter().map(|name| name.name.clone()))
 }
 

@@ -134,7 +134,7 @@ fn start(snapshot: &Snapshot, named: Option<&BranchName>) -> Result<(BranchName,
     let parent = named.or_else(|| snapshot.head.branch()).cloned().ok_or_else(|| {
         Failure::new("no-parent", "HEAD is on no branch").hint("say where to start: --parent <branch>")
     })?;
-    let is_trunk = snapshot.settings.trunk.as_ref() == Some(&parent);
+    let is_trunk = snapshot.is_trunk(&parent);
     if !is_trunk && !snapshot.is_tracked(&parent) {
         return Err(Failure::new("untracked-parent", format!("`{parent}` is neither the trunk nor tracked"))
             .hint(format!("lattice track {} --parent <branch>", parent.word()))
