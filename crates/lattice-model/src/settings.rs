@@ -183,30 +183,28 @@ pub fn known_option(key: &str) -> Option<&'static KnownOption> {
 impl KnownOption {
     /// What holds where the option is not set; `None` where that is nothing.
     pub fn default(&self) -> Option<String> {
-        let Settings { lock_timeout_ms, hook_timeout_ms, branch_template, keep_operations, keep_days, .. } =
-            Settings::default();
-        let Settings { explain, forge, sprites, .. } = Settings::default();
+        let default = Settings::default();
         match self.key {
-            "lock.timeout_ms" => Some(lock_timeout_ms.to_string()),
-            "hooks.timeout_ms" => Some(hook_timeout_ms.to_string()),
-            "branch.template" => Some(branch_template),
-            "undo.keep_operations" => Some(keep_operations.to_string()),
-            "undo.keep_days" => Some(keep_days.to_string()),
-            "explain.timeout_ms" => Some(explain.timeout_ms.to_string()),
-            "explain.include_diffs" => Some(explain.include_diffs.to_string()),
-            "forge.remote" => Some(forge.remote().to_owned()),
-            "forge.kind" => Some(forge.kind),
-            "submit.overview" => Some(forge.overview),
-            "merge.method" => Some(forge.merge_method),
-            "github.web_url" => Some(forge.github.web_url),
-            "github.app" => Some(forge.github.app),
-            "sprite.memory_mb" => Some(sprites.limits.memory_mb.to_string()),
-            "sprite.processes" => Some(sprites.limits.processes.to_string()),
-            "sprite.output_mb" => Some(sprites.limits.output_mb.to_string()),
-            "sprite.minutes" => Some(sprites.limits.minutes.to_string()),
+            "lock.timeout_ms" => Some(default.lock_timeout_ms.to_string()),
+            "hooks.timeout_ms" => Some(default.hook_timeout_ms.to_string()),
+            "branch.template" => Some(default.branch_template),
+            "undo.keep_operations" => Some(default.keep_operations.to_string()),
+            "undo.keep_days" => Some(default.keep_days.to_string()),
+            "explain.timeout_ms" => Some(default.explain.timeout_ms.to_string()),
+            "explain.include_diffs" => Some(default.explain.include_diffs.to_string()),
+            "forge.remote" => Some(default.forge.remote().to_owned()),
+            "forge.kind" => Some(default.forge.kind),
+            "submit.overview" => Some(default.forge.overview),
+            "merge.method" => Some(default.forge.merge_method),
+            "github.web_url" => Some(default.forge.github.web_url),
+            "github.app" => Some(default.forge.github.app),
+            "sprite.memory_mb" => Some(default.sprites.limits.memory_mb.to_string()),
+            "sprite.processes" => Some(default.sprites.limits.processes.to_string()),
+            "sprite.output_mb" => Some(default.sprites.limits.output_mb.to_string()),
+            "sprite.minutes" => Some(default.sprites.limits.minutes.to_string()),
             key => {
                 let action = key.strip_prefix("actions.")?.to_ascii_uppercase();
-                Some(sprites.policy(&action).as_str().to_owned())
+                Some(default.sprites.policy(&action).as_str().to_owned())
             }
         }
     }
