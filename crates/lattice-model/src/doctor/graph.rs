@@ -10,6 +10,7 @@ use crate::name::BranchName;
 use crate::plan::{Expected, MetadataDraft, Place, Plan, Step};
 use crate::snapshot::Snapshot;
 
+use super::metadata::with_renames;
 use super::repair;
 
 /// How many branches of a long cycle are offered as the place to cut it.
@@ -70,7 +71,8 @@ fn cycle(snapshot: &Snapshot, trace: &[BranchName]) -> Issue {
 fn missing_parent(snapshot: &Snapshot, branch: &BranchName, parent: &BranchName) -> Issue {
     let facts = evidence([("branch", branch.to_string()), ("parent", parent.to_string())]);
     let summary = format!("`{branch}` stands on `{parent}`, which does not exist");
-    let mut issue = Issue::new(IssueKind::ParentMissing, summary, facts);
+    let issue = Issue::new(IssueKind::ParentMissing, summary, facts);
+    let mut issue = with_renames(issue, snapshot, parent);
     let (metadata, oid) = snapshot.metadata_of(branch).expect("bug: the graph holds readable metadata only");
     if let Some(tip) = snapshot.recorded.get(parent).and_then(|recorded| recorded.tip) {
         let to = Some(Place::Object(tip));

@@ -1,5 +1,6 @@
 //! Issues of metadata documents: unreadable, vanished, or without a branch.
 
+use crate::branch::BranchMetadataV1;
 use crate::id::Oid;
 use crate::issue::{Issue, IssueKind, evidence};
 use crate::name::BranchName;
@@ -72,14 +73,8 @@ fn orphaned(snapshot: &Snapshot, branch: &BranchName, oid: Oid) -> Issue {
         format!("there is metadata for `{branch}`, and no such branch: it was deleted or renamed"),
         facts,
     );
+    issue = with_renames(issue, snapshot, branch);
     if let Some(tip) = snapshot.recorded.get(branch).and_then(|recorded| recorded.tip) {
-        for renamed in renamed_to(snapshot, tip) {
-            issue = issue.fix(
-                "follow-rename",
-                format!("`{branch}` is now `{renamed}`: move its metadata and the branches above it"),
-                follow_rename(snapshot, branch, renamed),
-            );
-        }
         let create =
             Step::SetRef { name: branch.branch_ref(), expected: Expected::Absent, to: Some(Place::Object(tip)) };
         issue = issue.fix("recreate-branch", format!("create {branch} again at {}", tip.short()), repair(create));
@@ -87,21 +82,28 @@ fn orphaned(snapshot: &Snapshot, branch: &BranchName, oid: Oid) -> Issue {
     issue.fix("remove-metadata", format!("forget {branch}"), set(branch, Expected::At(oid), None))
 }
 
+/// Adds a fix for each branch that the one that is gone may be now.
+pub(super) fn with_renames(issue: Issue, snapshot: &Snapshot, gone: &BranchName) -> Issue {
+    let tip = snapshot.recorded.get(gone).and_then(|recorded| recorded.tip);
+    let (Some(tip), Some((metadata, oid))) = (tip, snapshot.metadata_of(gone)) else { return issue };
+    renamed_to(snapshot, tip).into_iter().fold(issue, |issue, renamed| {
+        let summary = format!("`{gone}` is now `{renamed}`: move its metadata and the branches above it");
+        issue.fix("follow-rename", summary, follow_rename(snapshot, (metadata, oid), renamed))
+    })
+}
+
 /// Untracked branches that stand where the deleted one stood.
 fn renamed_to(snapshot: &Snapshot, tip: Oid) -> Vec<&BranchName> {
-    let untracked = |branch: &BranchName| {
-        !snapshot.metadata.contains_key(branch) && snapshot.settings.trunk.as_ref() != Some(branch)
-    };
+    let untracked = |branch: &BranchName| !snapshot.metadata.contains_key(branch) && !snapshot.is_trunk(branch);
     snapshot.branches.iter().filter(|(name, at)| **at == tip && untracked(name)).map(|(name, _)| name).collect()
 }
 
-fn follow_rename(snapshot: &Snapshot, old: &BranchName, new: &BranchName) -> Plan {
-    let reading = &snapshot.metadata[old];
-    let metadata = reading.content.as_ref().expect("bug: orphans with unreadable metadata are another issue");
+fn follow_rename(snapshot: &Snapshot, (metadata, oid): (&BranchMetadataV1, Oid), new: &BranchName) -> Plan {
+    let old = &metadata.name;
     let document = reparented(metadata, metadata.parent.clone(), metadata.base);
     let mut plan = Plan::new("doctor", crate::plan::Hooks::Run)
         .then(Step::SetMetadata { branch: new.clone(), expected: Expected::Absent, document })
-        .then(Step::SetRef { name: old.metadata_ref(), expected: Expected::At(reading.oid), to: None });
+        .then(Step::SetRef { name: old.metadata_ref(), expected: Expected::At(oid), to: None });
     for (child, _) in snapshot.tracked().filter(|(child, _)| child.parent.name() == old) {
         let document = reparented(child, crate::branch::Parent::Branch(new.clone()), child.base);
         let expected = Expected::At(snapshot.metadata[&child.name].oid);

@@ -120,7 +120,7 @@ fn kind_of_clone(snapshot: &Snapshot) -> Vec<Issue> {
         let summary = "this repository is bare: it has no working directory, which commands that change branches need";
         issues.push(Issue::new(IssueKind::Bare, summary, facts).action(
             "add-worktree",
-            "make a working directory; log, info, parent, children, trunk, init, track, untrack, freeze and unfreeze work here",
+            "make a working directory; without one there are log, info, parent, children, trunk, init, track, untrack, freeze, unfreeze, doctor, verify, ops, undo and redo",
             format!("git -C {} worktree add ../work <branch>", shell_word(&path)),
         ));
     }

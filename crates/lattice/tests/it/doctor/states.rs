@@ -87,6 +87,9 @@ pub(crate) const ALL: &[State] = &[
     state(("a deleted parent", "missing-parent"), BLOCKING, PARENT_GONE, || {
         recorded(|repo| drop(repo.git(&["branch", "-D", "a"])))
     }),
+    state(("a renamed parent", "missing-parent"), BLOCKING, PARENT_RENAMED, || {
+        recorded(|repo| drop(repo.git(&["branch", "-m", "a", "renamed"])))
+    }),
     state(("a parent that never was", "missing-parent"), BLOCKING, PARENT_UNKNOWN, || {
         edited("b", |metadata| metadata["parent"]["name"] = json!("never"))
     }),
@@ -155,6 +158,8 @@ pub(crate) const ALL: &[State] = &[
 const RESTORE: &[&str] = &["restore-metadata", "remove-metadata"];
 const RENAMED: &[&str] = &["follow-rename", "recreate-branch", "remove-metadata"];
 const PARENT_GONE: &[&str] = &["recreate-branch", "adopt", "reparent-to-trunk", "move-to-trunk", "remove-metadata"];
+const PARENT_RENAMED: &[&str] =
+    &["follow-rename", "recreate-branch", "adopt", "reparent-to-trunk", "move-to-trunk", "remove-metadata"];
 
 const PARENT_UNKNOWN: &[&str] = &["reparent-to-trunk", "move-to-trunk", "remove-metadata"];
 const CYCLE_OF_TWO: &[&str] = &["cut-cycle", "remove-metadata", "cut-cycle", "remove-metadata"];
