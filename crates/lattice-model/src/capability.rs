@@ -56,6 +56,28 @@ impl Capability {
 
     /// What only a command that concerns a host asks for.
     pub const HOST: &'static [Self] = &[Self::RemoteResolved, Self::AuthAvailable, Self::RepoAuthorized];
+
+    /// What there is if it holds, for a sentence such as "commands that need ...".
+    pub fn in_words(self) -> &'static str {
+        match self {
+            Self::RepoOpen => "a repository that can be read",
+            Self::TrunkKnown => "a trunk",
+            Self::NoLatticeOpInProgress => "that no operation of Lattice is in progress",
+            Self::NoExternalGitOpInProgress => "that no rebase, merge or the like of Git's is in progress",
+            Self::MetadataReadable => "metadata that can be read",
+            Self::GraphValid => "stacks in which every branch leads to the trunk",
+            Self::ScopeResolved => "the branch that they are about",
+            Self::FrozenPolicySatisfied => "that no frozen branch is rewritten",
+            Self::WorkingCopyStateKnown => "to know what is changed in the working directory",
+            Self::WorkingDirectoryAvailable => "a working directory",
+            Self::HistoryComplete => "the whole history",
+            Self::BranchesFree => "branches that no other worktree has checked out",
+            Self::RefsWritable => "refs that Git can write",
+            Self::RemoteResolved => "a remote with a known host",
+            Self::AuthAvailable => "a token for the host",
+            Self::RepoAuthorized => "a token that reaches the repository",
+        }
+    }
 }
 
 impl fmt::Display for Capability {

@@ -80,7 +80,7 @@ fn ready<'a>(baseline: String) -> ExplainFut<'a> {
 pub fn issue_text(issue: &Issue) -> String {
     let mut text = format!("{}\n\n{}\n", issue.summary, meaning(issue.kind));
     if let Some(capability) = issue.kind.removes() {
-        text.push_str(&format!("\nWhile this holds, commands that need {capability} refuse to run.\n"));
+        text.push_str(&format!("\nWhile this holds, commands that need {} refuse to run.\n", capability.in_words()));
     }
     if !issue.evidence.is_empty() {
         text.push_str("\nEvidence:\n");
@@ -115,7 +115,8 @@ pub fn plan_text(plan: &Plan) -> String {
     format!("`{}` would:\n{}", plan.command, steps.concat())
 }
 
-fn meaning(kind: IssueKind) -> &'static str {
+/// What issues of a kind mean.
+pub fn meaning(kind: IssueKind) -> &'static str {
     match kind {
         IssueKind::ConfigMissing => "Stacks stand on a trunk, and Lattice does not pick one for you.",
         IssueKind::ConfigInvalid => "The file was damaged or edited by hand. It stays as it is until you choose.",

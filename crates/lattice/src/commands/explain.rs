@@ -9,7 +9,7 @@ use std::thread::Thread;
 use clap::Args;
 use lattice_engine::{DiffShape, Engine};
 use lattice_model::explain::{
-    Baseline, Disclosure, Explain, ExplainCtx, ExplainError, ExplainFut, Explanation, Redaction,
+    Baseline, Disclosure, Explain, ExplainCtx, ExplainError, ExplainFut, Explanation, Redaction, meaning,
 };
 use lattice_model::issue::{FixEffect, Issue, IssueKind};
 use lattice_model::name::BranchName;
@@ -54,9 +54,11 @@ pub(crate) fn run(app: &App, arguments: &Arguments) -> Result<Reply, Failure> {
 /// An id holds what the issue was found in, so it is gone with that.
 fn not_there(id: &str) -> Failure {
     let failure = Failure::new("no-such-issue", format!("there is no issue `{id}` now"));
-    let failure = match IssueKind::ALL.iter().any(|kind| id.starts_with(kind.as_str())) {
-        true => failure.cause("if it was named earlier: it was about the state at that time, which has changed since"),
-        false => failure,
+    let failure = match IssueKind::ALL.iter().find(|kind| id.starts_with(kind.as_str())) {
+        Some(kind) => failure
+            .cause("if it was named earlier: it was about what that command asked for, or the state has changed since")
+            .cause(meaning(*kind)),
+        None => failure,
     };
     failure.hint("lattice doctor lists those that there are")
 }
