@@ -32,7 +32,11 @@ pub struct Workspace {
     listing: OnceLock<Listed>,
     outlines: Arc<Outlines>,
     pub counter: Arc<dyn TokenCounter>,
+    watcher: Option<Watcher>,
 }
+
+/// Is told how many files of how many have been read.
+pub type Watcher = fn(usize, usize);
 
 /// The files, and what is to be kept of the list.
 #[derive(Debug)]
@@ -123,7 +127,19 @@ impl Workspace {
 
     fn new(root: PathBuf, reader: Option<Reader>, cache: Option<PathBuf>, counter: Arc<dyn TokenCounter>) -> Self {
         let outlines = Arc::new(Outlines::in_folder(cache.as_deref()));
-        Self { root, reader, cache, listing: OnceLock::new(), outlines, counter }
+        Self { root, reader, cache, listing: OnceLock::new(), outlines, counter, watcher: None }
+    }
+
+    /// The same, with somebody who is told how far long work is.
+    #[must_use]
+    pub fn watched_by(self, watcher: Option<Watcher>) -> Self {
+        Self { watcher, ..self }
+    }
+
+    pub(crate) fn tell(&self, done: usize, total: usize) {
+        if let Some(watcher) = self.watcher {
+            watcher(done, total);
+        }
     }
 
     pub fn root(&self) -> &Path {

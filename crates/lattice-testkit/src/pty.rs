@@ -21,11 +21,18 @@ use crate::output::Output;
 pub struct Terminal {
     lattice: Lattice,
     answers: Vec<(String, String)>,
+    columns: u16,
 }
 
 impl Terminal {
     pub(crate) fn new(lattice: Lattice) -> Self {
-        Self { lattice: lattice.env("TERM", "xterm-256color"), answers: Vec::new() }
+        Self { lattice: lattice.env("TERM", "xterm-256color"), answers: Vec::new(), columns: 120 }
+    }
+
+    /// How wide the terminal is.
+    pub fn columns(mut self, columns: u16) -> Self {
+        self.columns = columns;
+        self
     }
 
     /// Types `keys` once `prompt` has appeared after the previous answer; Enter is `\r`, Ctrl-C `\x03`.
@@ -37,7 +44,7 @@ impl Terminal {
     /// Runs to the end; what appeared on the terminal is in `stdout`, without escape sequences.
     #[track_caller]
     pub fn run(self) -> Output {
-        let mut session = Session::start(&self.lattice);
+        let mut session = Session::start(&self.lattice, self.columns);
         for (prompt, keys) in &self.answers {
             session.await_text(prompt);
             session.master.write_all(keys.as_bytes()).expect("the terminal takes input");
@@ -63,8 +70,8 @@ struct Session {
 
 impl Session {
     #[track_caller]
-    fn start(lattice: &Lattice) -> Self {
-        let (master, slave) = open_terminal();
+    fn start(lattice: &Lattice, columns: u16) -> Self {
+        let (master, slave) = open_terminal(columns);
         // setsid makes the terminal the controlling one, so that Ctrl-C and /dev/tty work; then it becomes the program.
         let mut command = lattice.command(Some(&["setsid", "--ctty"]));
         let share = || Stdio::from(slave.try_clone().expect("a descriptor can be copied"));
@@ -107,12 +114,12 @@ impl Session {
     }
 }
 
-fn open_terminal() -> (File, OwnedFd) {
+fn open_terminal(columns: u16) -> (File, OwnedFd) {
     let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
     let master = openpt(flags).expect("the system has pseudo-terminals");
     grantpt(&master).expect("the terminal is ours");
     unlockpt(&master).expect("the terminal is ours");
-    let size = Winsize { ws_row: 40, ws_col: 120, ws_xpixel: 0, ws_ypixel: 0 };
+    let size = Winsize { ws_row: 40, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
     tcsetwinsize(&master, size).expect("a terminal has a size");
     let slave = ioctl_tiocgptpeer(&master, flags).expect("the terminal is unlocked");
     (File::from(master), slave)

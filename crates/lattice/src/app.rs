@@ -78,7 +78,7 @@ impl App {
             now,
             interaction,
             hooks: if global.no_verify { Hooks::Skip } else { Hooks::Run },
-            style: Style { colour, ascii },
+            style: Style { colour, ascii, columns: crate::output::status::columns(std::io::stdout()) },
             format: if global.json { Format::Json } else { Format::Human },
             noise: if global.quiet { Noise::Quiet } else { Noise::Normal },
             mode: None,

@@ -11,6 +11,7 @@ use crate::cli::{Cli, Command, Global};
 use crate::commands;
 use crate::complete;
 use crate::error::{Code, Failure};
+use crate::output::status::Waiting;
 use crate::output::{self, Reply, err, out};
 
 pub(crate) fn main() -> ExitCode {
@@ -59,10 +60,28 @@ fn run(arguments: Vec<OsString>) -> Code {
         }
     };
     let result = match cli.command {
-        Some(command) => dispatch(&app, command),
+        Some(command) => {
+            let waiting = asks_a_host(&command).then(|| Waiting::begin(&app, "waiting for the remote"));
+            let result = dispatch(&app, command);
+            drop(waiting);
+            result
+        }
         None => commands::log::overview(&app),
     };
     output::show(&app, result)
+}
+
+fn asks_a_host(command: &Command) -> bool {
+    matches!(
+        command,
+        Command::Submit(_)
+            | Command::Ss(_)
+            | Command::Sync(_)
+            | Command::Get(_)
+            | Command::Merge(_)
+            | Command::Issue(_)
+            | Command::Pr(_)
+    )
 }
 
 /// Help and version go to stdout; anything else that clap objects to is a usage error.

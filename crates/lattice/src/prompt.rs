@@ -10,6 +10,7 @@ use std::time::Duration;
 use crate::app::{App, Interaction};
 use crate::error::Failure;
 use crate::output::err;
+use crate::output::status::Asking;
 
 /// Asks which of several; `None` for an empty answer or the end of input.
 pub(crate) fn choose(question: &str, options: &[String]) -> Option<usize> {
@@ -32,6 +33,7 @@ pub(crate) fn confirm(question: &str, word: &str) -> bool {
 
 /// One line of input; `None` for an empty one or the end of input.
 pub(crate) fn ask(question: &str) -> Option<String> {
+    let _asking = Asking::begin();
     err(question);
     let mut line = String::new();
     std::io::stdin().lock().read_line(&mut line).ok()?;
@@ -41,6 +43,7 @@ pub(crate) fn ask(question: &str) -> Option<String> {
 
 /// Everything on stdin.
 pub(crate) fn everything() -> std::io::Result<String> {
+    let _asking = Asking::begin();
     let mut text = String::new();
     std::io::stdin().lock().read_to_string(&mut text)?;
     Ok(text)
@@ -66,6 +69,7 @@ pub(crate) fn edit_whole(app: &App, file: &Path, text: &str) -> Result<String, F
     let editor =
         ["GIT_EDITOR", "VISUAL", "EDITOR"].iter().find_map(|name| app.variable(name).filter(|v| !v.is_empty()));
     let editor = editor.unwrap_or_else(|| "vi".to_owned());
+    let _asking = Asking::begin();
     // Words, not a shell: a file name can then never become a command.
     let mut words = editor.split_whitespace();
     let mut command = start(words.next().unwrap_or("vi"));

@@ -28,6 +28,10 @@ const INDEX_LIMIT: u64 = 1 << 20;
 /// A builder of this size is written out, so that memory stays bounded.
 const BUILDER_LIMIT: usize = 24 << 20;
 
+/// Reading so many files takes long enough to say how far it is, after every few hundred of them.
+const LONG: usize = 2_000;
+const TOLD_EVERY: usize = 256;
+
 /// More segments than this are merged.
 const MOST_SEGMENTS: usize = 8;
 
@@ -280,6 +284,9 @@ impl Work<'_> {
         loop {
             let at = next.fetch_add(1, Ordering::Relaxed);
             let Some(file) = self.missing.get(at) else { break };
+            if at.is_multiple_of(TOLD_EVERY) && self.missing.len() >= LONG {
+                self.workspace.tell(at, self.missing.len());
+            }
             let (key, blob, content) = self.scan(*file);
             keys.insert(*file, (key, blob));
             if let Some(content) = content {

@@ -23,7 +23,7 @@ const REPAIRS: usize = 5;
 /// Takes a request through the engine and tells what came of it.
 pub(crate) fn change<C: Command>(
     app: &App,
-    (name, preview): (&str, Preview),
+    (name, preview): (&'static str, Preview),
     need: WorkingCopyNeed,
     build: impl Fn(&Engine, &Snapshot) -> Result<C, Refusal>,
 ) -> Result<Reply, Failure> {
@@ -31,7 +31,7 @@ pub(crate) fn change<C: Command>(
     for _ in 0..REPAIRS {
         let engine = app.engine()?;
         match engine.run(&mode, need, &build)? {
-            Outcome::Gated(bundle) => repair(app, &engine, bundle)?,
+            Outcome::Gated(bundle) => repair(app, &engine, RepairBundle { command: name, ..bundle })?,
             outcome => return reply(name, outcome),
         }
     }

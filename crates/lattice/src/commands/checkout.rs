@@ -90,7 +90,7 @@ pub(crate) fn run_bottom(app: &App, arguments: &BottomArguments) -> Result<Reply
     go(app, ("bottom", arguments.preview), &Destination::Bottom)
 }
 
-fn go(app: &App, what: (&str, Preview), to: &Destination) -> Result<Reply, Failure> {
+fn go(app: &App, what: (&'static str, Preview), to: &Destination) -> Result<Reply, Failure> {
     change(app, what, WorkingCopyNeed::No, |_, _| Ok(Navigate { to: to.clone() }))
 }
 

@@ -8,12 +8,13 @@ use lattice_model::graph::StackGraph;
 use lattice_model::id::Oid;
 use lattice_model::name::BranchName;
 use lattice_model::plan::count;
-use lattice_model::snapshot::{ConfigReading, OpStateReading, Snapshot};
+use lattice_model::snapshot::{ConfigReading, Head, OpStateReading, Snapshot};
 
 use crate::app::App;
 use crate::error::Failure;
 use crate::output::documents::{BranchDocument, DivergenceDocument, LogDocument, PrDocument, Standings};
 use crate::output::graph::{self, Row};
+use crate::output::table::width;
 use crate::output::{Document, Lazy, Reply, printable};
 
 /// Draw the stacks: tips on top, the trunk at the bottom
@@ -130,7 +131,7 @@ fn remarks(snapshot: &Snapshot, lost: usize) -> Vec<String> {
             notes.push(format!("`{}` is in progress: lattice continue, or lattice abort", state.command));
         }
         OpStateReading::Damaged { .. } => notes.push("an operation was cut off: lattice doctor".to_owned()),
-        OpStateReading::Absent => {}
+        OpStateReading::Absent => notes.extend(detached(&snapshot.head)),
     }
     let file = snapshot.repository.common_dir.join("lattice").join("config.toml");
     if let ConfigReading::Invalid { reason, .. } = &snapshot.config {
@@ -144,11 +145,23 @@ fn remarks(snapshot: &Snapshot, lost: usize) -> Vec<String> {
     } else if snapshot.metadata.is_empty() {
         notes.push("no branch is tracked yet: lattice create <name>, or lattice track".to_owned());
     }
+    for gone in snapshot.metadata.keys().filter(|branch| !snapshot.branches.contains_key(*branch)) {
+        notes.push(format!("{gone} was deleted or renamed outside of Lattice: lattice doctor"));
+    }
     if lost > 0 {
         let which = if lost == 1 { "1 branch does".to_owned() } else { format!("{lost} branches do") };
         notes.push(format!("{which} not lead to the trunk: lattice doctor"));
     }
     notes
+}
+
+fn detached(head: &Head) -> Option<String> {
+    match head {
+        Head::Detached(commit) => {
+            Some(format!("HEAD is on no branch, at {}: lattice checkout <branch> goes to one", commit.short()))
+        }
+        Head::Branch { .. } | Head::Unborn(_) | Head::Unusable(_) => None,
+    }
 }
 
 fn shown(snapshot: &Snapshot, graph: &StackGraph, extent: Extent) -> BTreeSet<BranchName> {
@@ -205,11 +218,14 @@ impl View<'_> {
         let drawn: HashSet<_> = rows.iter().map(|row| row.branch.clone()).collect();
         let lost = shown.iter().filter(|branch| !drawn.contains(*branch));
         rows.extend(lost.map(|branch| Row { drawing: "?".to_owned(), below: String::new(), branch: branch.clone() }));
-        let width = rows.iter().map(|row| columns(&row.drawing) + 1 + columns(row.branch.as_str())).max().unwrap_or(0);
+        let names = rows.iter().map(|row| width(&row.drawing) + 1 + width(row.branch.as_str()));
+        // What is said of branches stands in a column, which one long name does not push out of the terminal.
+        let most = self.app.style.columns.map_or(usize::MAX, |columns| columns / 2);
+        let names = names.filter(|wide| *wide <= most).max().unwrap_or(0);
         let mut text = String::new();
         let subjects = self.subjects(&rows)?;
         for row in &rows {
-            text.push_str(&self.line(row, width));
+            text.push_str(&self.line(row, names));
             for commit in self.own_commits(&row.branch).iter().filter_map(|commit| subjects.get(commit)) {
                 let id = self.app.style.dim(&commit.commit.short());
                 text.push_str(&format!("{}   {id} {}\n", row.below, printable(&commit.subject)));
@@ -218,7 +234,8 @@ impl View<'_> {
         Ok(text)
     }
 
-    fn line(&self, row: &Row, width: usize) -> String {
+    /// A branch with what is said of it, which goes below its name where there is no room beside it.
+    fn line(&self, row: &Row, names: usize) -> String {
         let name = printable(row.branch.as_str());
         let remarks = match self.detail {
             Detail::Names => Vec::new(),
@@ -226,9 +243,15 @@ impl View<'_> {
         };
         let here = self.snapshot.head.branch() == Some(&row.branch);
         let shown = if here { self.app.style.bold(&name) } else { name.clone() };
-        let pad = width.saturating_sub(columns(&row.drawing) + 1 + columns(&name));
-        let line = format!("{} {shown}{}  {}", row.drawing, " ".repeat(pad), remarks.join("  "));
-        format!("{}\n", line.trim_end())
+        let pad = names.saturating_sub(width(&row.drawing) + 1 + width(&name));
+        let remarks = remarks.join("  ");
+        let line = format!("{} {shown}{}  {remarks}", row.drawing, " ".repeat(pad));
+        match self.app.style.columns {
+            Some(columns) if width(&line) > columns && !remarks.is_empty() => {
+                format!("{} {shown}\n{}   {remarks}\n", row.drawing, row.below)
+            }
+            Some(_) | None => format!("{}\n", line.trim_end()),
+        }
     }
 
     fn remarks(&self, branch: &BranchName) -> Vec<String> {
@@ -268,9 +291,4 @@ impl View<'_> {
             Detail::Commits => self.snapshot.position(branch).map(|position| position.commits).unwrap_or_default(),
         }
     }
-}
-
-/// How many columns a name takes, near enough for aligning.
-fn columns(text: &str) -> usize {
-    text.chars().count()
 }

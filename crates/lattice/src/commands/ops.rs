@@ -8,7 +8,8 @@ use serde::Serialize;
 use crate::app::App;
 use crate::error::Failure;
 use crate::output::documents::{OperationDocument, OpsDocument};
-use crate::output::{Document, Reply, printable};
+use crate::output::table::table;
+use crate::output::{Document, Reply, Style, printable};
 
 /// List operations, newest first
 #[derive(Debug, Args)]
@@ -44,7 +45,7 @@ pub(crate) fn run(app: &App, arguments: &Arguments) -> Result<Reply, Failure> {
     match &arguments.action {
         Some(Action::Show { operation }) => {
             let operation = engine.operation(operation)?;
-            let mut text = line(app, &operation);
+            let mut text = table(&[row(app, &operation)], Style { columns: None, ..app.style });
             for change in &operation.refs {
                 let shown = |oid: Option<lattice_model::id::Oid>| oid.map_or("absent".to_owned(), |oid| oid.short());
                 text.push_str(&format!("  {}: {} -> {}\n", change.name, shown(change.old), shown(change.new)));
@@ -58,22 +59,27 @@ pub(crate) fn run(app: &App, arguments: &Arguments) -> Result<Reply, Failure> {
             Ok(Reply::new(OpsShowDocument { operation: OperationDocument::of(&operation) }, text))
         }
         None => {
-            let operations: Vec<_> = engine.operations()?.into_iter().take(arguments.limit as usize).collect();
-            let text: String = operations.iter().map(|operation| line(app, operation)).collect();
+            let mut operations = engine.operations()?;
+            let more = operations.len().saturating_sub(arguments.limit as usize);
+            operations.truncate(arguments.limit as usize);
+            let text = table(&operations.iter().map(|operation| row(app, operation)).collect::<Vec<_>>(), app.style);
             let document = OpsDocument { operations: operations.iter().map(OperationDocument::of).collect() };
             let reply = Reply::new(document, text);
-            Ok(if operations.is_empty() { reply.note("no operations yet") } else { reply })
+            Ok(match (operations.is_empty(), more) {
+                (true, _) => reply.note("no operations yet"),
+                (false, 0) => reply,
+                (false, more) => reply.note(format!("and {more} before them: --limit")),
+            })
         }
     }
 }
 
-fn line(app: &App, operation: &Operation) -> String {
-    // Filled up before it is painted: colours have a length too.
-    let state = format!("{:<9}", operation.state.as_str());
+fn row(app: &App, operation: &Operation) -> Vec<String> {
+    let state = operation.state.as_str();
     let state = match operation.state {
-        OperationState::Committed => state,
-        OperationState::Aborted => app.style.warn(&state),
-        OperationState::Undone | OperationState::Observed => app.style.dim(&state),
+        OperationState::Committed => state.to_owned(),
+        OperationState::Aborted => app.style.warn(state),
+        OperationState::Undone | OperationState::Observed => app.style.dim(state),
     };
     let undo = if operation.undoable { "" } else { "  (cannot be undone)" };
     let undo = if operation.state == OperationState::Committed { undo } else { "" };
@@ -82,5 +88,5 @@ fn line(app: &App, operation: &Operation) -> String {
         OperationState::Committed | OperationState::Aborted | OperationState::Undone => operation.command.as_str(),
     };
     let refs = lattice_model::plan::count(operation.refs.len(), "ref");
-    format!("{}  {}  {:<12} {state} {refs}{undo}\n", operation.id, operation.at, command)
+    vec![operation.id.to_string(), operation.at.to_string(), command.to_owned(), state, format!("{refs}{undo}")]
 }

@@ -165,6 +165,7 @@ pub(crate) struct PrDocument {
     number: u64,
     url: String,
     state: Option<String>,
+    draft: bool,
     /// What reviewers said when the host was last asked.
     review: Option<&'static str>,
     /// What the checks came to then.
@@ -181,6 +182,7 @@ impl PrDocument {
                     number: *number,
                     url: url.clone(),
                     state: last_known.as_ref().map(|known| known.state.clone()),
+                    draft: last_known.as_ref().is_some_and(|known| known.is_draft),
                     review: standing.review.map(ReviewState::as_str),
                     checks: standing.checks.map(ChecksState::as_str),
                 })
@@ -188,11 +190,11 @@ impl PrDocument {
         }
     }
 
-    /// `#12 open, approved, checks failed`; of a pull request that has ended, only how.
+    /// `#12 open, draft, approved, checks failed`; of a pull request that has ended, only how.
     pub(crate) fn text(&self) -> String {
         let state = self.state.as_deref().unwrap_or_default();
         let live = state.is_empty() || state == PullState::Open.as_str();
-        let standing = [self.review, self.checks].into_iter().flatten().filter(|_| live);
+        let standing = [self.draft.then_some("draft"), self.review, self.checks].into_iter().flatten().filter(|_| live);
         let words: Vec<_> = [state].into_iter().filter(|word| !word.is_empty()).chain(standing).collect();
         format!("#{} {}", self.number, words.join(", ").replace('-', " ")).trim_end().to_owned()
     }

@@ -1,4 +1,4 @@
-//! Draws stacks: tips on top, the trunk at the bottom, one column per line of work.
+//! Draws stacks: tips on top, the trunk at the bottom, one column per line of work as long as they are few.
 
 use std::collections::BTreeSet;
 
@@ -21,10 +21,15 @@ struct Symbols {
     line: &'static str,
     join: &'static str,
     end: &'static str,
+    side: &'static str,
 }
 
-const LINES: Symbols = Symbols { here: "●", branch: "○", line: "│", join: "─┴", end: "─┘" };
-const ASCII: Symbols = Symbols { here: "*", branch: "o", line: "|", join: "-+", end: "-'" };
+const LINES: Symbols =
+    Symbols { here: "●", branch: "○", line: "│", join: "─┴", end: "─┘", side: "├─" };
+const ASCII: Symbols = Symbols { here: "*", branch: "o", line: "|", join: "-+", end: "-'", side: "|-" };
+
+/// More columns than this side by side are hard to follow, and soon wider than a terminal.
+const MOST_COLUMNS: usize = 6;
 
 /// The rows for `root` and everything above it that `shown` contains.
 pub(crate) fn draw(
@@ -35,32 +40,61 @@ pub(crate) fn draw(
     style: Style,
 ) -> Vec<Row> {
     let symbols = if style.ascii { &ASCII } else { &LINES };
+    let wide = columns(graph, root, shown) > MOST_COLUMNS;
     let mut rows = Vec::new();
     // A stack of our own instead of recursion: stacks may be thousands of branches deep.
-    let mut work = vec![Visit::Enter(root.clone(), 0)];
+    let mut work = vec![Visit::Enter(root.clone(), 0, false)];
     let mut seen = BTreeSet::new();
     while let Some(visit) = work.pop() {
         match visit {
-            Visit::Enter(branch, column) => {
+            Visit::Enter(branch, column, is_side) => {
                 if !seen.insert(branch.clone()) {
                     continue;
                 }
                 let children: Vec<_> =
                     graph.children(&branch).filter(|child| shown.contains(*child)).cloned().collect();
-                work.push(Visit::Leave(branch, column, children.len()));
+                let forks = if wide { 0 } else { children.len() };
+                work.push(Visit::Leave(branch, column, forks, is_side));
                 for (at, child) in children.into_iter().enumerate().rev() {
-                    work.push(Visit::Enter(child, column + at));
+                    // What stands beside the first is drawn at its side, one below the other, where columns are too many.
+                    let to_the_right = if wide { at.min(1) } else { at };
+                    work.push(Visit::Enter(child, column + to_the_right, wide && at > 0));
                 }
             }
-            Visit::Leave(branch, column, children) => rows.push(row(symbols, branch, (column, children), current)),
+            Visit::Leave(branch, column, forks, is_side) => {
+                let mut row = row(symbols, branch, (column, forks), current);
+                if is_side {
+                    let left = format!("{} ", symbols.line).repeat(column - 1);
+                    row.below = format!("{left}{}", symbols.line);
+                    row.drawing = format!("{left}{}{}", symbols.side, row.drawing.trim_start_matches([' ', '│', '|']));
+                }
+                rows.push(row);
+            }
         }
     }
     rows
 }
 
 enum Visit {
-    Enter(BranchName, usize),
-    Leave(BranchName, usize, usize),
+    /// A branch, its column, and whether it stands at the side of a line.
+    Enter(BranchName, usize, bool),
+    /// The same, with how many lines come together in it.
+    Leave(BranchName, usize, usize, bool),
+}
+
+/// How many columns a drawing takes that gives each line of work one.
+fn columns(graph: &StackGraph, root: &BranchName, shown: &BTreeSet<BranchName>) -> usize {
+    let mut most = 0;
+    let mut seen = BTreeSet::new();
+    let mut work = vec![(root, 1)];
+    while let Some((branch, column)) = work.pop() {
+        if seen.insert(branch) {
+            most = most.max(column);
+            let children = graph.children(branch).filter(|child| shown.contains(*child));
+            work.extend(children.enumerate().map(|(at, child)| (child, column + at)));
+        }
+    }
+    most
 }
 
 fn row(symbols: &Symbols, branch: BranchName, (column, children): (usize, usize), current: Option<&BranchName>) -> Row {
@@ -91,7 +125,7 @@ mod tests {
         let edges: Vec<_> = edges.iter().map(|(child, parent)| (name(child), name(parent))).collect();
         let shown: BTreeSet<_> = edges.iter().map(|(child, _)| child.clone()).collect();
         let graph = StackGraph::new(Some(name("main")), edges);
-        let style = Style { colour: false, ascii: false };
+        let style = Style { colour: false, ascii: false, columns: None };
         let rows = draw(&graph, &name("main"), Some(&name("ui")), &shown, style);
         let text: String = rows.iter().map(|row| format!("{} {}\n", row.drawing, row.branch)).collect();
         expect![[r#"
@@ -102,6 +136,43 @@ mod tests {
             │ ○ top
             │ ○ other
             ○─┘ main
+        "#]]
+        .assert_eq(&text);
+    }
+
+    #[test]
+    fn many_lines_of_work_stand_below_each_other() {
+        let name = |text: &str| BranchName::new(text).expect("valid");
+        let mut edges: Vec<_> = (1..=7).map(|number| (name(&format!("b{number}")), name("main"))).collect();
+        edges.extend([(name("c1"), name("b3")), (name("c2"), name("b3")), (name("top"), name("b1"))]);
+        let shown: BTreeSet<_> = edges.iter().map(|(child, _)| child.clone()).collect();
+        let graph = StackGraph::new(Some(name("main")), edges);
+        let style = Style { colour: false, ascii: false, columns: None };
+        let rows = draw(&graph, &name("main"), Some(&name("c1")), &shown, style);
+        let text: String = rows.iter().map(|row| format!("{} {}\n{}\n", row.drawing, row.branch, row.below)).collect();
+        expect![[r#"
+            ○ top
+            │
+            ○ b1
+            │
+            ├─○ b2
+            │
+            │ ● c1
+            │ │
+            │ ├─○ c2
+            │ │
+            ├─○ b3
+            │
+            ├─○ b4
+            │
+            ├─○ b5
+            │
+            ├─○ b6
+            │
+            ├─○ b7
+            │
+            ○ main
+            │
         "#]]
         .assert_eq(&text);
     }

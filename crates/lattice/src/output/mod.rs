@@ -4,6 +4,7 @@ pub(crate) mod documents;
 pub(crate) mod graph;
 pub(crate) mod issues;
 pub(crate) mod status;
+pub(crate) mod table;
 
 use std::borrow::Cow;
 use std::io::{IsTerminal, Write};
@@ -22,6 +23,8 @@ use crate::error::{Code, Failure};
 pub(crate) struct Style {
     pub(crate) colour: bool,
     pub(crate) ascii: bool,
+    /// How wide the terminal is that shows what is printed, if one does.
+    pub(crate) columns: Option<usize>,
 }
 
 impl Style {
@@ -225,7 +228,7 @@ pub(crate) fn show_without_app(global: &Global, failure: &Failure) -> Code {
     if global.json {
         out(&format!("{}\n", error_document(failure)));
     } else {
-        err(&failure_text(failure, Style { colour: false, ascii: true }));
+        err(&failure_text(failure, Style { colour: false, ascii: true, columns: None }));
     }
     failure.code
 }
@@ -326,6 +329,7 @@ pub(crate) fn notice(text: &str) {
 
 /// Writes data. A reader that has seen enough is no error; a disk that is full is one, see [`checked`].
 pub(crate) fn out(text: &str) {
+    status::make_room();
     let mut stdout = std::io::stdout();
     let written = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
     if let Err(error) = written

@@ -1,7 +1,11 @@
 //! One line at the end of a terminal that is written again and again, and is gone in the end.
 
 use std::io::{IsTerminal as _, Write as _};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::os::fd::AsFd;
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
 
 use super::{Style, printable};
 use crate::app::{App, Format, Noise};
@@ -13,8 +17,18 @@ pub(crate) struct StatusLine {
     style: Style,
 }
 
-/// Whether the line stands there now. Remarks come from several places and threads, and each makes room for itself.
-static SHOWN: AtomicBool = AtomicBool::new(false);
+/// What stands there now. Remarks come from several places and threads, and each makes room for itself.
+static TERMINAL: Mutex<Terminal> = Mutex::new(Terminal { shows_line: false, is_asking: false });
+
+struct Terminal {
+    shows_line: bool,
+    /// A person is being asked something, or edits: nothing else is written meanwhile.
+    is_asking: bool,
+}
+
+fn terminal() -> MutexGuard<'static, Terminal> {
+    TERMINAL.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// How far something is, in words and as a bar.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
@@ -29,6 +43,9 @@ const USUAL: usize = 80;
 /// Columns of the bar.
 const BAR: usize = 20;
 
+/// Nobody wonders about what takes less.
+const LONG: Duration = Duration::from_millis(700);
+
 /// Goes back to the beginning of the line and empties it.
 const CLEAR: &str = "\r\u{1b}[2K";
 
@@ -39,13 +56,15 @@ impl StatusLine {
         if app.format == Format::Json || app.noise == Noise::Quiet || !stderr.is_terminal() {
             return None;
         }
-        let columns = rustix::termios::tcgetwinsize(&stderr).map_or(0, |size| usize::from(size.ws_col));
-        Some(Self { columns: if columns == 0 { USUAL } else { columns }, style: app.style })
+        Some(Self { columns: columns(stderr).unwrap_or(USUAL), style: app.style })
     }
 
     pub(crate) fn show(&self, status: &Status) {
-        SHOWN.store(true, Ordering::Relaxed);
-        write(&format!("{CLEAR}{}", status.line(self.columns, self.style)));
+        let mut terminal = terminal();
+        if !terminal.is_asking {
+            terminal.shows_line = true;
+            write(&format!("{CLEAR}{}", status.line(self.columns, self.style)));
+        }
     }
 }
 
@@ -55,10 +74,76 @@ impl Drop for StatusLine {
     }
 }
 
+/// How wide a terminal is, if this is one and it tells.
+pub(crate) fn columns(terminal: impl AsFd) -> Option<usize> {
+    let size = rustix::termios::tcgetwinsize(terminal).ok()?;
+    Some(usize::from(size.ws_col)).filter(|columns| *columns > 0)
+}
+
 /// Removes the line if it stands there.
 pub(super) fn make_room() {
-    if SHOWN.swap(false, Ordering::Relaxed) {
+    let mut terminal = terminal();
+    if std::mem::take(&mut terminal.shows_line) {
         write(CLEAR);
+    }
+}
+
+/// As long as there is one, the terminal is left to the person who uses it.
+pub(crate) struct Asking(());
+
+impl Asking {
+    pub(crate) fn begin() -> Self {
+        terminal().is_asking = true;
+        make_room();
+        Self(())
+    }
+}
+
+impl Drop for Asking {
+    fn drop(&mut self) {
+        terminal().is_asking = false;
+    }
+}
+
+/// Shows a bar while many files are read, where there is a terminal to show it on.
+pub(crate) fn reading(app: &App) -> Option<fn(usize, usize)> {
+    static LINE: OnceLock<StatusLine> = OnceLock::new();
+    let line = StatusLine::new(app)?;
+    let _ = LINE.set(line);
+    Some(|done, total| {
+        let percent = u8::try_from(done * 100 / total.max(1)).ok();
+        let status = Status { phase: "reading files".to_owned(), percent, said: format!("{done} of {total}") };
+        LINE.get().into_iter().for_each(|line| line.show(&status));
+    })
+}
+
+/// Says what is waited for if it takes long. It is written once and never again: a program of Git's may ask for a
+/// password on the same terminal.
+#[derive(Debug)]
+pub(crate) struct Waiting {
+    end: Option<Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Waiting {
+    pub(crate) fn begin(app: &App, what: &str) -> Option<Self> {
+        let line = StatusLine::new(app)?;
+        let status = Status { said: what.to_owned(), ..Status::default() };
+        let (end, ended) = channel();
+        let thread = std::thread::spawn(move || {
+            if ended.recv_timeout(LONG) == Err(RecvTimeoutError::Timeout) {
+                line.show(&status);
+                let _ = ended.recv();
+            }
+        });
+        Some(Self { end: Some(end), thread: Some(thread) })
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        self.end.take();
+        let _ = self.thread.take().map(JoinHandle::join);
     }
 }
 
@@ -88,7 +173,7 @@ mod tests {
 
     #[test]
     fn a_status_fits_its_terminal_and_obeys_nothing_that_an_agent_says() {
-        let style = Style { colour: false, ascii: true };
+        let style = Style { colour: false, ascii: true, columns: None };
         let status = |phase: &str, percent, said: &str| Status { phase: phase.into(), percent, said: said.into() };
         for (status, columns, line) in [
             (status("", None, ""), 80, ""),

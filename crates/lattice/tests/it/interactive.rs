@@ -1,6 +1,6 @@
 //! Tests of dialogues on a terminal: what is shown before a question, and that only an explicit yes changes anything.
 
-use lattice_testkit::{TestRepo, assert_same};
+use lattice_testkit::{Action, GitWrapper, TestRepo, assert_same};
 
 use crate::doctor::states;
 use crate::doctor::{fix_named, issue, list, plans, report, text};
@@ -222,4 +222,29 @@ fn nobody_is_asked_without_a_terminal_or_when_told_not_to() {
     assert!(!output.stderr.contains(CHOICE), "a pipe is no person:\n{}", output.snapshot());
     assert_same(&before, &repo.state());
     assert_eq!(fix_named(&report(&repo), "restore-metadata"), restore, "and the fix is still there");
+}
+
+#[test]
+fn whoever_waits_on_a_terminal_is_told_for_what_and_nobody_else_is() {
+    let repo = TestRepo::draw("main <- a*");
+    crate::host::with_remote(&repo);
+    let slow = || {
+        let mut wrapper = GitWrapper::new(&repo);
+        wrapper.on("ls-remote", 1, Action::Run("sleep 2".to_owned()));
+        lattice(&repo).wrapper(&wrapper).arg("sync")
+    };
+    let shown = slow().terminal().run();
+    assert!(shown.stdout.contains("waiting for the remote"), "{}", shown.snapshot());
+    let piped = slow().ok();
+    assert!(!(piped.stdout.clone() + &piped.stderr).contains("waiting"), "{}", piped.snapshot());
+
+    for number in 0..2_000 {
+        repo.write(&format!("many/{number}.txt"), format!("{number}\n"));
+    }
+    let pack = || lattice(&repo).args(["context", "pack", "many things", "--budget", "400", "--out", "../prompt"]);
+    let piped = pack().ok();
+    assert!(!piped.stderr.contains("reading files"), "{}", piped.snapshot());
+    std::fs::remove_dir_all(repo.lattice_dir().join("cache")).expect("the index is there");
+    let shown = pack().terminal().run();
+    assert!(shown.stdout.contains("reading files"), "{}", shown.snapshot());
 }

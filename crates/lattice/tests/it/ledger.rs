@@ -153,7 +153,7 @@ fn a_list_of_operations_is_aligned_in_colour_too_and_has_at_least_one() {
     lattice(&repo).arg("undo").ok();
     let plain = lattice(&repo).arg("ops").ok().stdout;
     let painted = lattice(&repo).args(["ops", "--color", "always"]).ok().stdout;
-    assert!(painted.contains("\u{1b}[2mundone   \u{1b}[0m"), "{painted:?}");
+    assert!(painted.contains("\u{1b}[2mundone\u{1b}[0m     1 ref"), "{painted:?}");
     assert_eq!(painted.replace("\u{1b}[2m", "").replace("\u{1b}[0m", ""), plain);
     let none = lattice(&repo).args(["ops", "--limit", "0"]).fails(2);
     assert!(none.stderr.contains("--limit"), "{}", none.snapshot());

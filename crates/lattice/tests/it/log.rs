@@ -55,6 +55,54 @@ fn the_flags_choose_branches_and_detail() {
 }
 
 #[test]
+fn a_narrow_terminal_shows_everything_and_one_long_name_moves_only_itself() {
+    let repo = TestRepo::draw("main <- a <- feature/a-rather-long-name* <- c");
+    let shown = |columns: u16, args: &[&str]| {
+        let shown = lattice(&repo).args(args).terminal().columns(columns).run().stdout;
+        let wide = shown.lines().map(|line| line.chars().count()).max().unwrap_or(0);
+        assert!(wide <= usize::from(columns), "{wide} of {columns} columns:\n{shown}");
+        shown
+    };
+    expect![[r#"
+        o c     1 commit
+        * feature/a-rather-long-name
+        |   1 commit  (current)
+        o a     1 commit
+        o main  trunk
+    "#]]
+    .assert_eq(&shown(36, &["log", "--color", "never"]).replace("\r\n", "\n"));
+    expect![[r#"
+        o c                           1 commit
+        * feature/a-rather-long-name  1 commit  (current)
+        o a                           1 commit
+        o main                        trunk
+    "#]]
+    .assert_eq(&shown(120, &["log", "--color", "never"]).replace("\r\n", "\n"));
+    lattice(&repo).arg("up").ok();
+    assert!(shown(50, &["ops"]).contains("..."), "what has no room is cut and said to be");
+    let whole = lattice(&repo).arg("ops").ok().stdout;
+    assert!(whole.contains("committed") && !whole.contains("..."), "in a pipe nothing is cut: {whole}");
+}
+
+#[test]
+fn a_branch_that_is_gone_or_renamed_is_told() {
+    let repo = TestRepo::draw("main <- a <- b*");
+    repo.git(&["branch", "--move", "b", "renamed"]);
+    let said = lattice(&repo).arg("log").ok().stderr;
+    assert!(said.contains("b was deleted or renamed outside of Lattice: lattice doctor"), "{said}");
+}
+
+#[test]
+fn a_head_on_no_branch_is_told() {
+    let repo = TestRepo::draw("main <- a*");
+    repo.git(&["checkout", "--quiet", "--detach"]);
+    let said = lattice(&repo).arg("log").ok().stderr;
+    assert!(said.contains("HEAD is on no branch") && said.contains("lattice checkout"), "{said}");
+    let up = lattice(&repo).arg("up").fails(1).stderr;
+    assert!(up.contains("`up` cannot run"), "the command is called what the user called it: {up}");
+}
+
+#[test]
 fn long_takes_as_many_processes_for_30_branches_as_for_3() {
     let count = |branches: usize| {
         let chain: String = (1..=branches).map(|n| format!(" <- b{n}")).collect();

@@ -25,7 +25,7 @@ use serde_json::Value;
 
 use crate::app::{App, Format};
 use crate::error::Failure;
-use crate::output::{Document, Reply};
+use crate::output::{Document, Reply, status};
 
 /// Give a model what it needs: pack, build, measure
 #[derive(Debug, Args)]
@@ -137,7 +137,8 @@ pub(crate) fn run(app: &App, arguments: &Arguments) -> Result<Reply, Failure> {
 /// The repository or folder that the program was started in.
 fn workspace(app: &App, tokenizer: Tokenizer) -> Result<Workspace, Failure> {
     let counter = tokenizer.counter();
-    Workspace::open(&app.git_program(), &app.directory, app.user_cache_dir(), counter).map_err(workspace_failure)
+    let opened = Workspace::open(&app.git_program(), &app.directory, app.user_cache_dir(), counter);
+    Ok(opened.map_err(workspace_failure)?.watched_by(status::reading(app)))
 }
 
 fn shared_workspace(app: &App, tokenizer: Tokenizer) -> Result<Arc<Workspace>, Failure> {

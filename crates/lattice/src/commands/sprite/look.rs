@@ -16,6 +16,7 @@ use super::store;
 use crate::app::{App, Format};
 use crate::commands::run;
 use crate::error::Failure;
+use crate::output::table::table;
 use crate::output::{Reply, out, printable};
 
 /// So many events are read at once.
@@ -29,15 +30,15 @@ pub(super) fn list(app: &App) -> Result<Reply, Failure> {
     let branches = app.engine()?.branches()?;
     let sprites: Vec<_> =
         sprites.iter().map(|sprite| document(app, sprite, &branches)).collect::<Result<_, Failure>>()?;
-    let width = sprites.iter().map(|sprite| sprite.id.len()).max().unwrap_or(0);
-    let line = |sprite: &SpriteDocument| {
+    let row = |sprite: &SpriteDocument| {
         let phase = sprite.phase.as_deref().map(|phase| format!(" ({})", printable(phase))).unwrap_or_default();
         let outcome = sprite.outcome.as_deref().map(|text| format!(": {}", first_line(text))).unwrap_or_default();
         let bare = if sprite.sandbox == Isolation::None.as_str() { " (no sandbox)" } else { "" };
         let left = format!("{}{}", branch_remark(sprite), if sprite.destroyed { " (destroyed)" } else { "" });
-        format!("{:width$}  {:<11}  {}{bare}{left}{phase}{outcome}\n", sprite.id, sprite.state, sprite.branch)
+        let rest = format!("{}{bare}{left}{phase}{outcome}", sprite.branch);
+        vec![sprite.id.clone(), sprite.state.to_owned(), rest]
     };
-    let text: String = sprites.iter().map(line).collect();
+    let text = table(&sprites.iter().map(row).collect::<Vec<_>>(), app.style);
     let notes: Vec<_> = sprites.iter().filter_map(way_on).collect();
     let reply = Reply::new(SpriteListDocument { sprites }, text.clone());
     Ok(if text.is_empty() {
@@ -205,9 +206,9 @@ pub(super) fn artifacts(app: &App, id: &str) -> Result<Reply, Failure> {
     let rows = store.artifacts(sprite.key)?;
     let line = |row: &lattice_sprites::store::ArtifactRow| {
         let place = row.reference.as_deref().or(row.url.as_deref()).unwrap_or_default();
-        format!("{:<10} {}\n", printable(&row.kind), printable(place))
+        vec![printable(&row.kind), printable(place)]
     };
-    let text: String = rows.iter().map(line).collect();
+    let text = table(&rows.iter().map(line).collect::<Vec<_>>(), app.style);
     let artifacts = rows.into_iter().map(ArtifactDocument::of).collect();
     Ok(Reply::new(SpriteArtifactsDocument { work_item_id: sprite.work_item_id, artifacts }, text))
 }
