@@ -28,6 +28,7 @@ const OPERATIONS: &[&str] = &[
     "GET R/issues/{issue_number}/labels",
     "POST R/issues/{issue_number}/labels",
     "DELETE R/issues/{issue_number}/labels/{name}",
+    "GET R/pulls",
     "POST R/pulls",
     "GET R/pulls/{pull_number}",
     "GET R/pulls/{pull_number}/comments",

@@ -46,6 +46,8 @@ pub trait Forge: Send + Sync {
     async fn edit_comment(&self, number: u64, comment: u64, body: &str) -> Result<(), ForgeError>;
 
     async fn pull(&self, number: u64) -> Result<Pull, ForgeError>;
+    /// All pull requests, or those in one state, newest first; one that landed is closed.
+    async fn pulls(&self, state: Option<ItemState>) -> Result<Vec<Pull>, ForgeError>;
     /// The newest pull request of each of these branches, open ones first.
     async fn pulls_of(&self, heads: &[BranchName]) -> Result<BTreeMap<BranchName, Pull>, ForgeError>;
     /// Opens pull requests, or gives the open one that there is for the same head.

@@ -34,6 +34,11 @@ pub fn without(body: &str) -> String {
     }
 }
 
+/// A body as people read it: with the list, and without what stands around it for programs.
+pub fn without_marks(body: &str) -> String {
+    body.replace(&format!("{BEGIN}\n"), "").replace(END, "").trim_end().to_owned()
+}
+
 /// Whether text holds such a list.
 pub fn is_in(text: &str) -> bool {
     text.contains(BEGIN)

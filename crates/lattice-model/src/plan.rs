@@ -268,6 +268,11 @@ impl Plan {
         self.steps.iter().all(|step| matches!(step, Step::Verify | Step::Guard { .. }))
     }
 
+    /// Whether it does nothing but ask the remote what it has.
+    pub fn only_fetches(&self) -> bool {
+        self.steps.iter().all(|step| matches!(step, Step::Verify | Step::Guard { .. } | Step::Fetch { .. }))
+    }
+
     pub fn digest(&self) -> ContentDigest {
         let bytes = serde_json::to_vec(self).expect("a plan has only string keys and finite numbers");
         ContentDigest::of(&bytes)

@@ -203,10 +203,12 @@ impl From<ForgeError> for Failure {
         let text = error.to_string();
         match error {
             ForgeError::Remote(error) => error.into(),
-            ForgeError::NotFound(_) => Self::new("not-found", text)
-                .hint("lattice issue list shows issues, lattice log the pull requests of your branches"),
+            ForgeError::NotFound(_) => {
+                Self::new("not-found", text).hint("lattice issue list and lattice pr list show what there is")
+            }
             ForgeError::NotAPull(_) => Self::new("not-a-pull-request", text),
-            ForgeError::NotMergeable { .. } => Self::new("not-mergeable", printable(&text)),
+            ForgeError::NotMergeable { .. } => Self::new("not-mergeable", printable(&text))
+                .hint("if it conflicts: lattice sync takes in the trunk, lattice restack stops at the conflict; then lattice submit"),
             ForgeError::Rejected { reason } => Self::new("rejected", text).cause(printable(&reason)),
             ForgeError::NoSuchHead(_) => Self::new("no-such-head", text).hint("lattice submit pushes it"),
             ForgeError::Unauthorized => Self::new("unauthorized", text).hint("lattice auth login"),

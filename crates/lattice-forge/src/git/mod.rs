@@ -143,6 +143,13 @@ impl Forge for GitForge {
         self.told(&stored.item, &reading)
     }
 
+    async fn pulls(&self, state: Option<ItemState>) -> Result<Vec<Pull>, ForgeError> {
+        let reading = self.read()?;
+        let items = reading.all(&*self.remote)?;
+        let wanted = |item: &&ItemV1| item.pull.is_some() && state.is_none_or(|state| state == item.state);
+        items.iter().rev().filter(wanted).map(|item| self.told(item, &reading)).collect()
+    }
+
     async fn pulls_of(&self, heads: &[BranchName]) -> Result<BTreeMap<BranchName, Pull>, ForgeError> {
         let reading = self.read()?;
         let mut pulls: BTreeMap<BranchName, Pull> = BTreeMap::new();

@@ -168,6 +168,12 @@ impl Forge for GitHub {
         read::pull(&found, &self.slug)
     }
 
+    async fn pulls(&self, state: Option<ItemState>) -> Result<Vec<Pull>, ForgeError> {
+        let state = state.map_or("all", ItemState::as_str);
+        let found = self.client.all(&self.path(&format!("/pulls?per_page=100&state={state}")), None).await?;
+        found.iter().map(|pull| read::pull(pull, &self.slug)).collect()
+    }
+
     async fn pulls_of(&self, heads: &[BranchName]) -> Result<BTreeMap<BranchName, Pull>, ForgeError> {
         self.find_pulls(heads).await
     }

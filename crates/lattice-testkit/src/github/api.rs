@@ -195,6 +195,18 @@ fn comment_json(comment: &Said) -> Value {
 fn pulls(repository: &mut Repository, request: &Request, rest: &[&str], place: &Place<'_>) -> Response {
     match (request.method.as_str(), rest) {
         ("POST", []) => open_pull(repository, &body(request), place),
+        ("GET", []) => {
+            let state = request.query_value("state").unwrap_or("open");
+            let wanted =
+                repository.items.values().rev().filter(|item| state == "all" || (state == "open") == item.open);
+            let listed_pull = |item: &Item| {
+                let mut pull = item.pull_json(place.web, place.slug)?;
+                // Of those in a list, only the time of landing is told.
+                pull.as_object_mut()?.remove("merged");
+                Some(pull)
+            };
+            listed(request, place.web, None, wanted.filter_map(listed_pull).collect())
+        }
         (_, [number, rest @ ..]) => {
             let bare = repository.bare.clone();
             let found = number.parse().ok().and_then(|number: u64| repository.items.get_mut(&number));

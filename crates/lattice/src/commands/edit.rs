@@ -4,12 +4,14 @@ mod hunks;
 
 use clap::Args;
 use lattice_engine::{Engine, WorkingCopyNeed};
+use lattice_model::branch::PrState;
 use lattice_model::command::delete::{Delete, DeleteReach, Pop};
 use lattice_model::command::fold::{Fold, KeptName};
 use lattice_model::command::rename::Rename;
 use lattice_model::command::reorder::{Reorder, line};
 use lattice_model::command::squash::{Revert, Split, SplitBy, Squash};
 use lattice_model::gate::Refusal;
+use lattice_model::host::PullState;
 use lattice_model::name::BranchName;
 use lattice_model::snapshot::Snapshot;
 
@@ -202,7 +204,28 @@ pub(crate) fn run_delete(app: &App, arguments: &DeleteArguments) -> Result<Reply
 
 pub(crate) fn run_rename(app: &App, arguments: &RenameArguments) -> Result<Reply, Failure> {
     let build = |_: &_, _: &_| Ok(Rename { name: arguments.name.clone(), hooks: app.hooks });
-    change(app, ("rename", arguments.preview), WorkingCopyNeed::No, build)
+    let link = current_link(app)?;
+    let reply = change(app, ("rename", arguments.preview), WorkingCopyNeed::No, build)?;
+    Ok(match link {
+        Some((old, number)) => {
+            reply.note(format!("#{number} stays with {old} on the host; lattice submit opens another for the new name"))
+        }
+        None => reply,
+    })
+}
+
+/// The current branch and the open pull request that it is known to have.
+fn current_link(app: &App) -> Result<Option<(BranchName, u64)>, Failure> {
+    let snapshot = app.engine()?.glance("rename")?.snapshot;
+    let metadata = snapshot.head.branch().and_then(|branch| snapshot.metadata_of(branch)).map(|(metadata, _)| metadata);
+    Ok(metadata.and_then(|metadata| match &metadata.pr {
+        PrState::Linked { number, last_known, .. }
+            if last_known.as_ref().is_none_or(|known| known.state == PullState::Open.as_str()) =>
+        {
+            Some((metadata.name.clone(), *number))
+        }
+        PrState::Linked { .. } | PrState::None {} => None,
+    }))
 }
 
 pub(crate) fn run_revert(app: &App, arguments: &RevertArguments) -> Result<Reply, Failure> {

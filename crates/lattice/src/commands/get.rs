@@ -38,10 +38,8 @@ pub(crate) fn run(app: &App, arguments: &Arguments) -> Result<Reply, Failure> {
     };
     let got =
         app.engine()?.get(&mode(app, arguments.preview), &options).map_err(|error| match Failure::from(error) {
-            // Nothing here lists what others opened; a branch of theirs is found by its name.
-            failure if failure.name == "not-found" => Failure { hints: Vec::new(), ..failure }.hint(
-                "the pull request may be on another remote (forge.remote); or name its branch: lattice get <branch>",
-            ),
+            failure if failure.name == "not-found" => Failure { hints: Vec::new(), ..failure }
+                .hint("lattice pr list shows those of this remote (forge.remote); a branch goes by name: lattice get <branch>"),
             failure => failure,
         })?;
     let mut text = String::new();

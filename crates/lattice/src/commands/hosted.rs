@@ -1,7 +1,11 @@
 //! What commands that concern a host share: documents, words, and the forge itself.
 
+use std::collections::BTreeMap;
+use std::iter::successors;
+
+use clap::ValueEnum;
 use lattice_engine::{Engine, Host, Outcome};
-use lattice_forge::{Forge, ForgeError};
+use lattice_forge::{Forge, ForgeError, ItemState};
 use lattice_model::host::{Draft, Pull};
 use lattice_model::name::BranchName;
 use schemars::JsonSchema;
@@ -51,9 +55,30 @@ pub(crate) struct HostedDocument {
     pub(crate) pulls: Vec<PullDocument>,
     /// Branches whose content is in the trunk.
     pub(crate) landed: Vec<String>,
+    /// Of `sync`: branches that have commits on the remote which were never here.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) theirs: Option<Vec<String>>,
     /// What a dry run of `merge` would land, lowest first.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) to_land: Option<Vec<String>>,
+}
+
+/// Which items of a host are listed.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum States {
+    Open,
+    Closed,
+    All,
+}
+
+impl States {
+    pub(crate) fn wanted(self) -> Option<ItemState> {
+        match self {
+            Self::Open => Some(ItemState::Open),
+            Self::Closed => Some(ItemState::Closed),
+            Self::All => None,
+        }
+    }
 }
 
 /// A repository with its host.
@@ -86,6 +111,19 @@ pub(crate) fn reply(name: &str, outcome: Outcome, pulls: Vec<&Pull>, landed: &[B
     let landed: Vec<_> = landed.iter().map(ToString::to_string).collect();
     let reply = reply.with_field("pulls", serde_json::to_value(pulls).unwrap_or_default());
     Ok(reply.with_field("landed", serde_json::to_value(landed).unwrap_or_default()))
+}
+
+/// Pull requests in the order in which they stand on each other.
+pub(crate) fn lowest_first(pulls: &BTreeMap<BranchName, Pull>) -> Vec<&Pull> {
+    let below = |pull: &Pull| BranchName::new(&pull.base).ok().and_then(|base| pulls.get(&base));
+    let mut ordered: Vec<_> = pulls.values().collect();
+    ordered.sort_by_cached_key(|pull| successors(Some(*pull), |pull| below(pull)).take(pulls.len()).count());
+    ordered
+}
+
+/// Whether nothing was done but to ask the remote what it has.
+pub(crate) fn only_fetched(outcome: &Outcome) -> bool {
+    matches!(outcome, Outcome::Done { plan, refs, .. } if refs.is_empty() && plan.only_fetches())
 }
 
 /// One line about a pull request.

@@ -1,14 +1,15 @@
 //! `issue`: work items of the repository's host.
 
-use clap::{Args, Subcommand, ValueEnum};
-use lattice_forge::{Comment, Issue, IssueFilter, ItemState, LabelChange, NewIssue};
+use clap::{Args, Subcommand};
+use lattice_forge::{Comment, Issue, IssueFilter, LabelChange, NewIssue};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::app::App;
-use crate::commands::hosted::{Connected, connect, one_line};
+use crate::commands::hosted::{Connected, States, connect, one_line};
 use crate::error::Failure;
-use crate::output::{Document, Reply, indented, printable};
+use crate::output::table::table;
+use crate::output::{Document, Reply, Style, indented, printable};
 use crate::prompt;
 
 /// Look at and change issues
@@ -88,13 +89,6 @@ pub(crate) fn would<D: Document + 'static>(document: D, what: &str) -> Reply {
     Reply::new(document, format!("{what}\n")).note("this was a dry run: nothing was changed")
 }
 
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum States {
-    Open,
-    Closed,
-    All,
-}
-
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct ItemDocument {
     number: u64,
@@ -166,10 +160,10 @@ pub(crate) fn run(app: &App, arguments: &Arguments) -> Result<Reply, Failure> {
     let connected = connect(app)?;
     match &arguments.action {
         Action::New { title, body, label } => new(app, &connected, title.as_deref(), body, label),
-        Action::List { state, label } => list(&connected, *state, label),
+        Action::List { state, label } => list(&connected, *state, label, app.style),
         Action::Show { number } => show(&connected, *number),
         Action::Comment { number, body } => {
-            let comment = connected.wait(connected.forge()?.comment(*number, &text_or_stdin(body)?))?;
+            let comment = connected.wait(connected.forge()?.comment(*number, &something(body)?))?;
             let document =
                 IssuesDocument { comments: vec![CommentDocument::of(&comment)], ..IssuesDocument::default() };
             Ok(Reply::new(document, format!("commented on #{number}\n")).story())
@@ -181,6 +175,10 @@ pub(crate) fn run(app: &App, arguments: &Arguments) -> Result<Reply, Failure> {
             Ok(Reply::new(IssuesDocument { labels: Some(labels), ..IssuesDocument::default() }, text).story())
         }
         Action::Close { number } => {
+            if connected.wait(connected.forge()?.issue(*number))?.is_pull {
+                return Err(Failure::new("not-an-issue", format!("#{number} is a pull request, not an issue"))
+                    .hint(format!("lattice pr close {number}")));
+            }
             connected.wait(connected.forge()?.close(*number))?;
             Ok(Reply::new(IssuesDocument::default(), format!("closed #{number}\n")).story())
         }
@@ -206,18 +204,15 @@ fn new(app: &App, connected: &Connected, title: Option<&str>, body: &str, labels
     Ok(Reply::new(document, text).story())
 }
 
-fn list(connected: &Connected, state: States, labels: &[String]) -> Result<Reply, Failure> {
-    let state = match state {
-        States::Open => Some(ItemState::Open),
-        States::Closed => Some(ItemState::Closed),
-        States::All => None,
-    };
-    let issues = connected.wait(connected.forge()?.issues(&IssueFilter { state, labels: labels.to_vec() }))?;
-    let line = |issue: &Issue| {
+fn list(connected: &Connected, state: States, labels: &[String], style: Style) -> Result<Reply, Failure> {
+    let filter = IssueFilter { state: state.wanted(), labels: labels.to_vec() };
+    let issues = connected.wait(connected.forge()?.issues(&filter))?;
+    let row = |issue: &Issue| {
         let labels = if issue.labels.is_empty() { String::new() } else { format!("  [{}]", issue.labels.join(", ")) };
-        format!("#{:<4} {:<6} {}{}\n", issue.number, issue.state.as_str(), one_line(&issue.title), one_line(&labels))
+        let title = one_line(&issue.title) + &one_line(&labels);
+        vec![format!("#{}", issue.number), issue.state.as_str().to_owned(), title]
     };
-    let text: String = issues.iter().map(line).collect();
+    let text = table(&issues.iter().map(row).collect::<Vec<_>>(), style);
     let document =
         IssuesDocument { issues: Some(issues.iter().map(ItemDocument::of).collect()), ..IssuesDocument::default() };
     let reply = Reply::new(document, text);
@@ -256,6 +251,15 @@ pub(crate) fn conversation(comments: &[Comment]) -> String {
         head + &indented(&printable(&comment.body), "  ")
     };
     comments.iter().map(one).collect()
+}
+
+/// The same for what cannot be empty.
+pub(crate) fn something(text: &str) -> Result<String, Failure> {
+    let text = text_or_stdin(text)?;
+    if text.trim().is_empty() {
+        return Err(Failure::usage("there is nothing to say").hint("--body <text>; - reads it from stdin"));
+    }
+    Ok(text)
 }
 
 /// What was typed, or what stdin says for `-`.

@@ -4,18 +4,20 @@ use clap::{Args, Subcommand, ValueEnum};
 use lattice_forge::{NewReview, Review, ReviewComment, Verdict};
 use lattice_model::branch::PrState;
 use lattice_model::command::submit::whole_stack;
-use lattice_model::host::Pull;
+use lattice_model::host::{Draft, Pull};
 use lattice_model::name::BranchName;
+use lattice_model::overview;
 use lattice_model::remote::FileChange;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::app::{App, Interaction};
 use crate::commands::branch;
-use crate::commands::hosted::{Connected, PullDocument, connect, one_line, pull_line};
-use crate::commands::issue::{CommentDocument, conversation, text_or_stdin, would};
+use crate::commands::hosted::{Connected, PullDocument, States, connect, one_line, pull_line};
+use crate::commands::issue::{CommentDocument, conversation, something, text_or_stdin, would};
 use crate::error::Failure;
-use crate::output::{Document, Reply, indented, printable};
+use crate::output::table::table;
+use crate::output::{Document, Reply, Style, indented, printable};
 use crate::prompt;
 
 /// Look at and review pull requests; alone it shows the one of the current branch in the browser
@@ -46,6 +48,12 @@ enum Action {
         /// All pull requests of the stack
         #[arg(long)]
         stack: bool,
+    },
+    /// List the pull requests of the repository, newest first
+    List {
+        /// Which ones
+        #[arg(long, value_enum, default_value_t = States::Open)]
+        state: States,
     },
     /// Show it with its conversation, reviews and files
     Show {
@@ -114,7 +122,7 @@ impl Action {
             Self::Review { target, .. } => Some(format!("review {}", target.text())),
             Self::Comment { target, .. } => Some(format!("comment on {}", target.text())),
             Self::Close { target } => Some(format!("close {}", target.text())),
-            Self::Open { .. } | Self::Show { .. } => None,
+            Self::Open { .. } | Self::List { .. } | Self::Show { .. } => None,
         }
     }
 }
@@ -176,6 +184,7 @@ pub(crate) fn run(app: &App, arguments: &Arguments) -> Result<Reply, Failure> {
     match &arguments.action {
         None => open(app, &here, Extent::One),
         Some(Action::Open { target, stack }) => open(app, target, Extent::of(*stack)),
+        Some(Action::List { state }) => list(&connect(app)?, *state, app.style),
         Some(Action::Show { target, stack: false }) => show(&connect(app)?, target),
         Some(Action::Show { target, stack: true }) => {
             let connected = connect(app)?;
@@ -191,7 +200,10 @@ pub(crate) fn run(app: &App, arguments: &Arguments) -> Result<Reply, Failure> {
                 Opinion::RequestChanges => Verdict::RequestChanges,
                 Opinion::Comment => Verdict::Comment,
             };
-            let new = NewReview { verdict, body: text_or_stdin(body)?, remarks: remark.clone() };
+            remarkable(&connected, number, remark)?;
+            let says_nothing = verdict == Verdict::Comment && remark.is_empty();
+            let body = if says_nothing { something(body)? } else { text_or_stdin(body)? };
+            let new = NewReview { verdict, body, remarks: remark.clone() };
             let review = connected.wait(connected.forge()?.review(number, &new))?;
             let document = PrsDocument { reviews: vec![ReviewDocument::of(&review)], ..PrsDocument::default() };
             Ok(Reply::new(document, format!("{} #{number}\n", verdict.as_str())).story())
@@ -199,13 +211,13 @@ pub(crate) fn run(app: &App, arguments: &Arguments) -> Result<Reply, Failure> {
         Some(Action::Comment { target, body }) => {
             let connected = connect(app)?;
             let number = number(&connected, target)?;
-            let comment = connected.wait(connected.forge()?.comment(number, &text_or_stdin(body)?))?;
+            let comment = connected.wait(connected.forge()?.comment(number, &something(body)?))?;
             let document = PrsDocument { comments: vec![CommentDocument::of(&comment)], ..PrsDocument::default() };
             Ok(Reply::new(document, format!("commented on #{number}\n")).story())
         }
         Some(Action::Close { target }) => {
             let connected = connect(app)?;
-            let number = number(&connected, target)?;
+            let number = pulls(&connected, target, Extent::One)?[0].number;
             connected.wait(connected.forge()?.close(number))?;
             let reply = Reply::new(PrsDocument::default(), format!("closed #{number}\n")).story();
             // It is closed, whatever becomes of what is remembered of it here.
@@ -278,7 +290,12 @@ fn pulls(connected: &Connected, target: &Target, extent: Extent) -> Result<Vec<P
     let pulls: Vec<_> = branches.iter().filter_map(|branch| found.remove(branch)).collect();
     if pulls.is_empty() {
         let what = format!("`{branch}` has no pull request");
-        return Err(Failure::new("no-pull-request", what).hint("lattice submit opens one"));
+        let is_empty = snapshot.position(branch).is_some_and(|position| position.commits.is_empty());
+        return Err(Failure::new("no-pull-request", what).hint(match is_empty {
+            _ if snapshot.is_trunk(branch) => "name one: a number, or --branch <name>; lattice pr list shows them",
+            true => "it has no commit of its own yet; after one, lattice submit opens a pull request",
+            false => "lattice submit opens one",
+        }));
     }
     Ok(pulls)
 }
@@ -290,14 +307,47 @@ fn number(connected: &Connected, target: &Target) -> Result<u64, Failure> {
     }
 }
 
+/// Only of what a pull request changes can something be said.
+fn remarkable(connected: &Connected, number: u64, remarks: &[Remark]) -> Result<(), Failure> {
+    if remarks.is_empty() {
+        return Ok(());
+    }
+    let files = forge_files(connected, number)?;
+    let stranger = remarks.iter().find(|(path, ..)| files.iter().all(|file| file.path != *path));
+    let Some((path, ..)) = stranger else { return Ok(()) };
+    let failure = Failure::new("not-changed", format!("#{number} does not change {path}, and nothing was said"));
+    Err(files.iter().fold(failure, |failure, file| failure.cause(format!("it changes {}", one_line(&file.path)))))
+}
+
+fn forge_files(connected: &Connected, number: u64) -> Result<Vec<FileChange>, Failure> {
+    connected.wait(connected.forge()?.files(number))
+}
+
+fn list(connected: &Connected, state: States, style: Style) -> Result<Reply, Failure> {
+    let pulls = connected.wait(connected.forge()?.pulls(state.wanted()))?;
+    let row = |pull: &Pull| {
+        let draft = if pull.draft == Draft::Draft { ", draft" } else { "" };
+        let way = format!("{} -> {}", one_line(&pull.head), one_line(&pull.base));
+        let state = format!("{}{draft}", pull.state.as_str());
+        vec![format!("#{}", pull.number), state, way, one_line(&pull.title)]
+    };
+    let text = table(&pulls.iter().map(row).collect::<Vec<_>>(), style);
+    let reply = Reply::new(documents(&pulls), text);
+    Ok(if pulls.is_empty() { reply.note("no pull requests") } else { reply })
+}
+
 fn show(connected: &Connected, target: &Target) -> Result<Reply, Failure> {
     let pull = pulls(connected, target, Extent::One)?.remove(0);
     let forge = connected.forge()?;
     let comments = connected.wait(forge.comments(pull.number))?;
     let reviews = connected.wait(forge.reviews(pull.number))?;
     let remarks = connected.wait(forge.review_comments(pull.number))?;
-    let files = connected.wait(forge.files(pull.number))?;
-    let mut text = format!("{}by {}\n\n{}\n", pull_line(&pull), one_line(&pull.author), printable(&pull.body));
+    let files = match forge_files(connected, pull.number) {
+        Err(failure) if failure.name == "no-such-head" => Vec::new(),
+        files => files?,
+    };
+    let body = printable(&overview::without_marks(&pull.body));
+    let mut text = format!("{}by {}\n\n{body}\n", pull_line(&pull), one_line(&pull.author));
     for file in &files {
         text.push_str(&format!("{} {}  +{} -{}\n", file.status, one_line(&file.path), file.additions, file.deletions));
     }

@@ -85,7 +85,7 @@ fn submit(app: &App, arguments: &StackArguments, reach: SubmitReach) -> Result<R
         overwrite: if arguments.force { Overwrite::RemoteCommits } else { Overwrite::Never },
         open: if arguments.update_only { Open::None } else { Open::Missing },
         refresh: if arguments.always { Refresh::All } else { Refresh::Changed },
-        reviewers: arguments.reviewers.clone(),
+        reviewers: arguments.reviewers.iter().filter(|name| !name.trim().is_empty()).cloned().collect(),
         restack: if arguments.no_restack { RestackFirst::No } else { RestackFirst::Yes },
         hooks: app.hooks,
     };
@@ -98,13 +98,17 @@ fn submit(app: &App, arguments: &StackArguments, reach: SubmitReach) -> Result<R
     let mode = mode(app, arguments.preview);
     let submitted = engine.submit(&mode, &options, edit)?;
     let current = arguments.branch.clone().or_else(|| engine.current_branch());
-    let pulls: Vec<_> = submitted.pulls.values().collect();
+    let pulls = hosted::lowest_first(&submitted.pulls);
     let lines: String = pulls.iter().map(|pull| hosted::pull_line(pull)).collect();
-    let reply = hosted::reply("submit", submitted.outcome, pulls.clone(), &[])?;
+    let mut reply = hosted::reply("submit", submitted.outcome, pulls.clone(), &[])?;
     if arguments.view
         && let Some(pull) = current.and_then(|branch| submitted.pulls.get(&branch))
     {
-        prompt::browse(app, &pull.url)?;
+        if pull.url.starts_with("http") {
+            prompt::browse(app, &pull.url)?;
+        } else {
+            reply = reply.note(format!("{} is no page that a browser could show", hosted::one_line(&pull.url)));
+        }
     }
     if arguments.preview.dry_run { Ok(reply) } else { Ok(reply.with_text_below(&lines)) }
 }

@@ -95,6 +95,8 @@ fn links_that_are_missing_or_stale_block_nothing() {
 #[test]
 fn remarks_on_lines_are_made_and_shown_on_every_kind_of_host() {
     for world in [World::path("main <- a*"), World::github("main <- a*")] {
+        world.repo.write("x:y.txt", "odd\n".repeat(30));
+        world.run("modify -a");
         world.run("submit");
         let review = world.lattice().args(["pr", "review", "--verdict", "request-changes", "--body", "see below"]);
         review.args(["--remark", "a.txt:1:why: so?", "--remark", "x:y.txt:22:\u{1b}[2Jodd"]).ok();
@@ -109,6 +111,34 @@ fn remarks_on_lines_are_made_and_shown_on_every_kind_of_host() {
         assert!(!text.contains('\u{1b}'), "nothing that a terminal obeys");
         let wrong = world.lattice().args(["pr", "review", "--remark", "a.txt:first:no"]).run();
         assert_eq!(wrong.code, Some(2), "{}", wrong.snapshot());
+        let stranger = world.lattice().args(["pr", "review", "--remark", "other.txt:1:why?", "--json"]).fails(1).json();
+        assert_eq!(stranger["error"]["code"], json!("not-changed"), "{stranger:#}");
+        assert_eq!(world.run("pr show")["reviews"].as_array().map(Vec::len), Some(1), "and nothing was said");
+    }
+}
+
+#[test]
+fn pull_requests_are_listed_by_state_on_every_kind_of_host() {
+    for world in [World::path("main <- a <- b*; main <- c"), World::github("main <- a <- b*; main <- c")] {
+        let listed = |line: &str| -> Vec<_> {
+            let listed = world.run(line);
+            let pulls = listed["pulls"].as_array().expect("a list").iter();
+            pulls.map(|pull| (pull["branch"].clone(), pull["state"].clone())).collect()
+        };
+        assert_eq!(listed("pr list"), [], "none are there yet");
+        world.run("submit --stack");
+        world.run("submit --branch c --draft");
+        let open = json!("open");
+        let (a, b, c) = (json!("a"), json!("b"), json!("c"));
+        assert_eq!(listed("pr list"), [(c.clone(), open.clone()), (b.clone(), open.clone()), (a, open.clone())]);
+        let text = world.lattice().args(["pr", "list"]).ok().stdout;
+        assert!(text.contains("#2  open") && text.contains("b -> a") && text.contains("open, draft"), "{text}");
+        world.run("pr close --branch c");
+        world.run("checkout a");
+        world.run("merge --confirm");
+        assert_eq!(listed("pr list"), [(b, open)]);
+        assert_eq!(listed("pr list --state closed"), [(c, json!("closed")), (json!("a"), json!("merged"))]);
+        assert_eq!(listed("pr list --state all").len(), 3);
     }
 }
 
@@ -177,5 +207,38 @@ fn a_number_that_nothing_has_is_answered_with_what_can_be_asked_for() {
     assert!(got.stderr.contains("lattice get <branch>"), "{}", got.snapshot());
     assert!(!got.stderr.contains("issue list"), "it lists no pull requests: {}", got.snapshot());
     let shown = world.lattice().args(["pr", "show", "99"]).fails(1);
-    assert!(shown.stderr.contains("lattice log"), "{}", shown.snapshot());
+    assert!(shown.stderr.contains("lattice pr list"), "{}", shown.snapshot());
+}
+
+#[test]
+fn issues_and_pull_requests_are_closed_each_by_its_own_command() {
+    for world in [World::path("main <- a*"), World::github("main <- a*")] {
+        world.run("issue new --title one");
+        world.run("submit --no-edit");
+        for (line, code) in [("pr close 1", "not-a-pull-request"), ("issue close 2", "not-an-issue")] {
+            let refused = world.lattice().args(line.split(' ')).arg("--json").fails(1).json();
+            // GitHub knows no pull request under the number of an issue.
+            let code = if world.github.is_some() && line.starts_with("pr") { "not-found" } else { code };
+            assert_eq!(refused["error"]["code"], json!(code), "{line}: {refused:#}");
+        }
+        assert_eq!(world.run("issue list")["issues"].as_array().map(Vec::len), Some(1));
+        assert_eq!(world.run("pr list")["pulls"].as_array().map(Vec::len), Some(1));
+        for line in [&["pr", "comment", "--body", " "][..], &["issue", "comment", "1", ""], &["pr", "review"]] {
+            let empty = world.lattice().args(line).arg("--json").fails(2).json();
+            assert_eq!(empty["error"]["message"], json!("there is nothing to say"), "{line:?}");
+        }
+    }
+}
+
+#[test]
+fn a_pull_request_without_a_branch_or_a_page_can_still_be_shown() {
+    let world = World::path("main <- a*");
+    let viewed = world.lattice().args(["submit", "--no-edit", "--view"]).ok();
+    assert!(viewed.stdout.contains("#1 ") && viewed.stderr.contains("no page"), "{}", viewed.snapshot());
+    world.lattice().args(["pr", "comment", "--body", "what was said"]).ok();
+    let renamed = world.lattice().args(["rename", "other"]).ok();
+    assert!(renamed.stderr.contains("#1 stays with a"), "{}", renamed.snapshot());
+    world.run("pr close 1");
+    world.repo.git(&["push", "--quiet", "origin", "--delete", "a"]);
+    assert!(world.lattice().args(["pr", "show", "1"]).ok().stdout.contains("what was said"));
 }
