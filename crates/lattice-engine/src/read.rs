@@ -91,6 +91,11 @@ impl Engine {
         self.repo.find_commit(name).ok().flatten()
     }
 
+    /// The branch that was checked out here before, as far as Git remembers one.
+    pub fn branch_before(&self) -> Result<Option<BranchName>, EngineError> {
+        Ok(self.repo.branch_before()?)
+    }
+
     pub fn commits(&self, ids: &[Oid]) -> Result<Vec<CommitLine>, EngineError> {
         Ok(self.repo.commits(ids)?)
     }

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use lattice_model::id::{Oid, OpId};
+use lattice_model::name::BranchName;
 
 use crate::Repo;
 use crate::execute::KEEP;
@@ -44,6 +45,11 @@ impl Repo {
         }
         let mut found = self.with_objects(|objects| objects.info(&[format!("{name}^{{commit}}")]))?;
         Ok(found.pop().flatten().map(|info| info.oid))
+    }
+
+    /// The branch that was checked out here before, as far as Git remembers one.
+    pub fn branch_before(&self) -> Result<Option<BranchName>, GitError> {
+        self.git.branch_before()
     }
 
     /// These commits, in this order.

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::thread;
 
-use lattice_model::event::{Category, Event};
+use lattice_model::event::{Category, Event, HeadValue};
 use lattice_model::id::{ContentDigest, Oid};
 use lattice_model::plan::{Expected, OldFile, Step};
 
@@ -231,9 +231,9 @@ impl Executor<'_> {
         self.write_config(prepared)?;
         self.move_options(Way::Forward);
         if let Some(head) = &prepared.head_after {
-            let current = self.head_commit().map(|(head, _)| head);
-            if current.ok().as_ref() != Some(head) {
-                self.git.set_head(head, &self.reason())?;
+            let current = self.head_commit().map(|(head, _)| head).ok();
+            if current.as_ref() != Some(head) {
+                self.git.set_head(head, &self.head_reason(current.as_ref(), head))?;
             }
         }
         if let IndexAfter::Restored(tree) = prepared.index {
@@ -241,6 +241,16 @@ impl Executor<'_> {
             self.git.refresh_index(&crate::git::worktree::index_path(&self.repo.paths.git_dir))?;
         }
         Ok(())
+    }
+
+    /// Git finds `@{-1}` by these words.
+    fn head_reason(&self, from: Option<&HeadValue>, to: &HeadValue) -> String {
+        let (Some(from), HeadValue::Branch(to)) = (from, to) else { return self.reason() };
+        let from = match from {
+            HeadValue::Branch(branch) => branch.to_string(),
+            HeadValue::Detached(commit) => commit.to_string(),
+        };
+        format!("checkout: moving from {from} to {to} ({})", self.reason())
     }
 
     /// Options of a branch follow its name. They are a convenience of git's, and nothing fails for want of them.

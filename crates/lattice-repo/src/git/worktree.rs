@@ -66,6 +66,15 @@ impl Git {
         Oid::new(&commit).map(HeadName::Commit).map_err(|_| GitError::unexpected("rev-parse", commit))
     }
 
+    /// The branch that HEAD was on before, as far as its reflog says.
+    pub(crate) fn branch_before(&self) -> Result<Option<BranchName>, GitError> {
+        let asked = self.call("check-ref-format").args(["--branch", "@{-1}"]).finish()?;
+        let name = BranchName::new(String::from_utf8_lossy(&asked.stdout).trim_end()).ok();
+        let Some(name) = name.filter(|_| asked.code == 0) else { return Ok(None) };
+        let found = self.call("rev-parse").args(["--verify", "-q", name.branch_ref().as_str()]).finish()?;
+        Ok((found.code == 0).then_some(name))
+    }
+
     /// Points HEAD elsewhere without touching index or files.
     pub(crate) fn set_head(&self, to: &HeadValue, reason: &str) -> Result<(), GitError> {
         let call = match to {

@@ -5,7 +5,7 @@ use std::num::NonZeroUsize;
 use clap::Args;
 use lattice_engine::WorkingCopyNeed;
 use lattice_model::command::navigate::{Destination, Navigate};
-use lattice_model::name::BranchName;
+use lattice_model::name::{BranchName, NameError};
 
 use crate::app::{App, Interaction};
 use crate::cli::Preview;
@@ -18,11 +18,21 @@ use crate::pick;
 /// Check out a branch
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// The branch; on a terminal you are asked if it is absent
-    #[arg(value_parser = branch)]
-    branch: Option<BranchName>,
+    /// The branch; `-` is the one before this one; on a terminal you are asked if it is absent
+    #[arg(value_parser = named)]
+    branch: Option<Named>,
     #[command(flatten)]
     preview: Preview,
+}
+
+#[derive(Debug, Clone)]
+enum Named {
+    Branch(BranchName),
+    Before,
+}
+
+fn named(text: &str) -> Result<Named, NameError> {
+    if text == "-" { Ok(Named::Before) } else { branch(text).map(Named::Branch) }
 }
 
 /// Go up to a branch that stands on this one
@@ -67,7 +77,10 @@ pub(crate) struct BottomArguments {
 
 pub(crate) fn run(app: &App, arguments: &Arguments) -> Result<Reply, Failure> {
     let branch = match &arguments.branch {
-        Some(branch) => branch.clone(),
+        Some(Named::Branch(branch)) => branch.clone(),
+        Some(Named::Before) => app.engine()?.branch_before()?.ok_or_else(|| {
+            Failure::new("no-branch-before", "git knows no branch from before that is still there").hint("lattice log")
+        })?,
         None => pick(app)?,
     };
     go(app, ("checkout", arguments.preview), &Destination::Branch(branch))

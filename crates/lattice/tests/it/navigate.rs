@@ -38,6 +38,35 @@ fn each_command_goes_where_it_says() {
 }
 
 #[test]
+fn a_dash_is_the_branch_before_for_lattice_and_for_git() {
+    let repo = TestRepo::draw("main <- a* <- b; main <- c");
+    repo.git(&["reflog", "expire", "--expire=now", "--all"]);
+    let nowhere = lattice(&repo).args(["checkout", "-", "--json"]).fails(1).json();
+    assert_eq!(nowhere["error"]["code"], json!("no-branch-before"), "{nowhere:#}");
+    lattice(&repo).arg("up").ok();
+    lattice(&repo).args(["checkout", "-"]).ok();
+    assert_eq!(head(&repo), "a");
+    lattice(&repo).args(["checkout", "c"]).ok();
+    repo.git(&["checkout", "--quiet", "-"]);
+    assert_eq!(head(&repo), "a", "git knows where Lattice was");
+    repo.git(&["checkout", "--quiet", "main"]);
+    lattice(&repo).args(["checkout", "-"]).ok();
+    assert_eq!(head(&repo), "a", "and Lattice where git was");
+    lattice(&repo).args(["rename", "renamed"]).ok();
+    lattice(&repo).args(["checkout", "-"]).ok();
+    assert_eq!(head(&repo), "main", "a branch under another name is no other branch");
+    lattice(&repo).args(["create", "new"]).ok();
+    lattice(&repo).args(["delete", "new"]).ok();
+    lattice(&repo).args(["checkout", "-"]).ok();
+    assert_eq!(head(&repo), "main", "a branch that was deleted is not looked for");
+    repo.git(&["checkout", "--quiet", "--detach"]);
+    let commit = repo.rev("HEAD");
+    lattice(&repo).args(["checkout", "c"]).ok();
+    repo.git(&["checkout", "--quiet", "-"]);
+    assert_eq!(repo.rev("HEAD"), commit, "git finds the way back to no branch at all");
+}
+
+#[test]
 fn an_untracked_branch_can_be_checked_out() {
     let repo = TestRepo::draw("main* <- a");
     repo.git(&["branch", "loose"]);
