@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
+use crate::gate::Refusal;
 use crate::id::Oid;
-use crate::name::BranchName;
+use crate::name::{BranchName, shell_word};
 use crate::remote::MergeMethod;
 
 /// Everything that a plan for a remote is made from, besides the snapshot. All of it was read before planning.
@@ -18,11 +19,30 @@ pub struct HostFacts {
     pub heads: BTreeMap<BranchName, Oid>,
     /// Branches whose value on the remote is, or once was, the tip of the local branch, or is contained in it.
     pub ours: BTreeSet<BranchName>,
+    /// Branches that stand on commits of the trunk which the trunk of the remote does not have.
+    pub private: BTreeSet<BranchName>,
     /// The newest pull request of each branch.
     pub pulls: BTreeMap<BranchName, Pull>,
     pub stacks: HostStacks,
     /// Title and body that a new pull request gets.
     pub texts: BTreeMap<BranchName, PullText>,
+}
+
+impl HostFacts {
+    /// Commits that are only on the trunk here would become part of a pull request, and land with it.
+    pub fn check_public(&self, branch: &BranchName, trunk: &BranchName) -> Result<(), Refusal> {
+        if !self.private.contains(branch) {
+            return Ok(());
+        }
+        let (remote, trunk) = (shell_word(self.remote.name()), trunk.word());
+        let what =
+            format!("`{branch}` stands on commits of `{trunk}` that the remote does not have; they would go with it");
+        Err(Refusal::new("trunk-not-pushed", what)
+            .hint(format!("git log {remote}/{trunk}..{trunk} shows them; git push {remote} {trunk} publishes them"))
+            .hint(format!(
+                "or keep them on a branch: git branch <name> {trunk}, git branch -f {trunk} {remote}/{trunk}, lattice restack"
+            )))
+    }
 }
 
 /// What the configuration of Git says of the remote.

@@ -115,6 +115,7 @@ impl Engine {
         let snapshot = self.scan(ReadWorkingCopy::No)?;
         let mut facts = self.facts(&host, &snapshot, &whole_stack(&snapshot, branch))?;
         facts.stacks = host.stacks(&facts, std::slice::from_ref(branch))?;
+        facts.private = self.private(&host, &snapshot, super::bases(&snapshot, std::slice::from_ref(branch)))?;
         if progress.line.is_empty() {
             let line = [branch].into_iter().chain(then);
             progress.line = line.filter_map(|name| Some((name.clone(), facts.pulls.get(name)?.number))).collect();

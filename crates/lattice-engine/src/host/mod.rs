@@ -20,6 +20,7 @@ use lattice_model::gate::{Command, Gate, Refusal, RepairBundle, gate};
 use lattice_model::host::{
     AccessReading, AuthReading, ForgeKind, HostFacts, HostStacks, Pull, PullState, RemoteReading,
 };
+use lattice_model::id::Oid;
 use lattice_model::issue::Issue;
 use lattice_model::name::BranchName;
 use lattice_model::remote::GitRemote;
@@ -132,6 +133,42 @@ impl Engine {
     }
 }
 
+impl Engine {
+    /// Those of the branches that stand on commits of the trunk which the trunk of the remote does not have; each comes
+    /// with the commit of the trunk that it stands on.
+    fn private(
+        &self,
+        host: &Host,
+        snapshot: &Snapshot,
+        bases: Vec<(BranchName, Oid)>,
+    ) -> Result<BTreeSet<BranchName>, EngineError> {
+        let Some((trunk, _)) = snapshot.trunk() else { return Ok(BTreeSet::new()) };
+        let seen = self.repo.tracking(host.reading.name())?.get(trunk).copied();
+        let private = match seen {
+            Some(seen) => self.beyond(bases, seen)?,
+            None => bases,
+        };
+        if private.is_empty() || self.access(host)? != AccessReading::Granted {
+            return Ok(BTreeSet::new());
+        }
+        // What was seen of the remote may be old.
+        let now = host.remote()?.commit_at(&trunk.branch_ref())?;
+        let private = now.map_or(Ok(Vec::new()), |now| self.beyond(private, now))?;
+        Ok(private.into_iter().map(|(branch, _)| branch).collect())
+    }
+
+    /// Those with a base that `tip` does not contain.
+    fn beyond(&self, bases: Vec<(BranchName, Oid)>, tip: Oid) -> Result<Vec<(BranchName, Oid)>, EngineError> {
+        let mut beyond = Vec::new();
+        for (branch, base) in bases {
+            if base != tip && !self.repo.is_ancestor(base, tip)? {
+                beyond.push((branch, base));
+            }
+        }
+        Ok(beyond)
+    }
+}
+
 impl Host {
     /// What the host knows of the stack of these branches, parents first.
     fn stacks(&self, facts: &HostFacts, branches: &[BranchName]) -> Result<HostStacks, EngineError> {
@@ -181,11 +218,22 @@ impl Host {
             access: AccessReading::NotAsked,
             heads: BTreeMap::new(),
             ours: BTreeSet::new(),
+            private: BTreeSet::new(),
             pulls: BTreeMap::new(),
             stacks: HostStacks::NotAsked,
             texts: BTreeMap::new(),
         }
     }
+}
+
+/// Those of the branches that stand on the trunk, each with the commit of it that it stands on.
+fn bases(snapshot: &Snapshot, branches: &[BranchName]) -> Vec<(BranchName, Oid)> {
+    let trunk = snapshot.settings.trunk.as_ref();
+    let base = |branch: &BranchName| {
+        let (metadata, _) = snapshot.metadata_of(branch)?;
+        (Some(metadata.parent.name()) == trunk).then(|| (branch.clone(), metadata.base))
+    };
+    branches.iter().filter_map(base).collect()
 }
 
 fn new_runtime() -> Result<tokio::runtime::Runtime, EngineError> {

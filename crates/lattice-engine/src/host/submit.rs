@@ -65,6 +65,7 @@ impl Engine {
             return Ok(HostOutcome::gated(bundle));
         }
         self.one_repository(&host)?;
+        self.check_restacked(&host, options)?;
         if options.restack == RestackFirst::Yes && *mode == Mode::Execute {
             let outcome = self.restack_for(options)?;
             if let Outcome::Paused(_) | Outcome::Gated(_) = outcome {
@@ -77,6 +78,7 @@ impl Engine {
         };
         let stack = whole_stack(&snapshot, &start);
         let mut facts = self.facts(&host, &snapshot, &stack)?;
+        facts.private = self.private(&host, &snapshot, super::bases(&snapshot, &stack))?;
         facts.stacks = match options.reach {
             SubmitReach::Downstack | SubmitReach::Stack => host.stacks(&facts, &stack)?,
             SubmitReach::Alone => HostStacks::NotKept,
@@ -120,6 +122,24 @@ impl Engine {
             hooks: Hooks::Run,
         };
         self.submit(&Mode::Execute, &options, |_, text| Ok(pull.as_ref().map_or(text, |(wanted, _)| wanted.clone())))
+    }
+
+    /// Nothing is restacked onto commits of the trunk with which it could not be submitted.
+    fn check_restacked(&self, host: &Host, options: &SubmitOptions) -> Result<(), EngineError> {
+        let snapshot = self.scan(ReadWorkingCopy::No)?;
+        let start = options.branch.as_ref().or(snapshot.head.branch());
+        let (Some(start), Some((trunk, tip)), RestackFirst::Yes) = (start, snapshot.trunk(), options.restack) else {
+            return Ok(());
+        };
+        let moves = |branch: &BranchName| {
+            snapshot.metadata_of(branch).is_some_and(|(metadata, _)| !metadata.freeze.is_frozen())
+        };
+        let bases = super::bases(&snapshot, &whole_stack(&snapshot, start)).into_iter();
+        let bases = bases.map(|(branch, base)| if moves(&branch) { (branch, tip) } else { (branch, base) });
+        let mut facts = host.offline_facts();
+        facts.private = self.private(host, &snapshot, bases.collect())?;
+        let private = facts.private.clone();
+        Ok(private.iter().try_for_each(|branch| facts.check_public(branch, trunk))?)
     }
 
     fn restack_for(&self, options: &SubmitOptions) -> Result<Outcome, EngineError> {

@@ -45,6 +45,7 @@ impl Command for Merge {
             )
             .hint(format!("land that first: lattice merge from {}", below.word())));
         }
+        self.host.check_public(&self.branch, trunk)?;
         let (pull, tip) = self.ready_to_land(snapshot, &self.branch)?;
         for branch in &self.then {
             self.ready_to_land(snapshot, branch)?;

@@ -214,6 +214,7 @@ impl Command for Submit {
                 continue;
             }
             plan.steps.push(Step::Guard { name: branch.branch_ref(), expected: Expected::At(tip(snapshot, &branch)) });
+            self.host.check_public(&branch, metadata.parent.name())?;
             self.check_base(snapshot, metadata.parent.name(), &updates)?;
             updates.extend(self.push(snapshot, &branch)?);
             actions.extend(self.actions(&branch, metadata.parent.name()));

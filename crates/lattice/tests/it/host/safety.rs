@@ -364,6 +364,7 @@ fn a_result_that_is_not_what_was_planned_is_never_pushed() {
     let world = World::path("main <- a <- b*");
     world.repo.git(&["checkout", "--quiet", "main"]);
     world.repo.commit_file("more.txt", "more\n", "trunk moves");
+    world.repo.git(&["push", "--quiet", "origin", "main"]);
     world.repo.git(&["checkout", "--quiet", "b"]);
     let old = world.repo.rev("b");
     let mut wrapper = GitWrapper::new(&world.repo);
