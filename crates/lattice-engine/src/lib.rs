@@ -21,8 +21,8 @@ use lattice_repo::{Lock, LockHolder, Look, ReadWorkingCopy, Repo, ScanRequest};
 pub use doctor::{Applied, ChosenFix};
 pub use error::EngineError;
 pub use host::{
-    GetOptions, GitHubReader, Got, Host, HostEnvironment, HostOutcome, HostStanding, MergeOptions, Merged, Progress,
-    RestackFirst, SubmitOptions, SyncOptions, Synced, api_url, web_host,
+    GetOptions, GitHubReader, Got, Host, HostEnvironment, HostOutcome, HostStanding, LandedPull, MergeOptions, Merged,
+    Progress, RestackFirst, SubmitOptions, SyncOptions, Synced, api_url, web_host,
 };
 pub use lattice_repo::{
     Aborted, CommitLine, ConfigEditError, Conflict, DeriveError, DiffShape, Dropped, ExecuteError, Foresight, GitError,

@@ -35,12 +35,20 @@ pub struct Merged {
     pub end: Result<Outcome, EngineError>,
 }
 
-/// Branches with the numbers of their pull requests, lowest first.
+/// Branches, lowest first.
 #[derive(Debug, Default)]
 pub struct Progress {
-    /// What was to land, as soon as the host was asked.
+    /// What was to land, with the numbers of their pull requests, as soon as the host was asked.
     pub line: Vec<(BranchName, u64)>,
-    pub landed: Vec<(BranchName, u64)>,
+    pub landed: Vec<LandedPull>,
+}
+
+/// A pull request that landed, and what was done here and on the remote because of it.
+#[derive(Debug)]
+pub struct LandedPull {
+    pub branch: BranchName,
+    pub number: u64,
+    pub then: Vec<Outcome>,
 }
 
 impl Engine {
@@ -78,8 +86,11 @@ impl Engine {
             if !matches!(end, Outcome::Done { .. }) {
                 break;
             }
-            progress.landed.extend(progress.line.get(at).cloned());
-            if let Some(stopped) = self.bring_along(options, branch, then.first())? {
+            let (_, number) = progress.line.get(at).expect("bug: what landed was in the line");
+            let mut landed = LandedPull { branch: branch.clone(), number: *number, then: Vec::new() };
+            let stopped = self.bring_along(options, branch, then.first(), &mut landed.then);
+            progress.landed.push(landed);
+            if let Some(stopped) = stopped? {
                 return Ok(stopped);
             }
         }
@@ -135,14 +146,19 @@ impl Engine {
         options: &MergeOptions,
         landed: &BranchName,
         next: Option<&BranchName>,
+        done: &mut Vec<Outcome>,
     ) -> Result<Option<Outcome>, EngineError> {
         let sync = SyncOptions { restack: RestackFirst::Yes, hooks: options.hooks };
         let synced = self.sync(&Mode::Execute, sync, |found| {
             BTreeSet::from_iter(found.iter().filter(|branch| *branch == landed).cloned())
         })?;
-        let stop =
-            synced.outcomes.into_iter().find(|outcome| matches!(outcome, Outcome::Paused(_) | Outcome::Gated(_)));
-        let (None, Some(next)) = (&stop, next) else { return Ok(stop) };
+        for outcome in synced.outcomes {
+            if matches!(outcome, Outcome::Paused(_) | Outcome::Gated(_)) {
+                return Ok(Some(outcome));
+            }
+            done.push(outcome);
+        }
+        let Some(next) = next else { return Ok(None) };
         if self.scan(ReadWorkingCopy::No)?.needs_restack(next) {
             // It conflicts, and was left out for the sake of other stacks. What is to land next cannot be.
             let request = Restack::new(Some(next.clone()), Reach::Upstack, options.hooks);
@@ -161,7 +177,10 @@ impl Engine {
         };
         let outcome = self.submit(&Mode::Execute, &submit, |_, text| Ok(text))?.outcome;
         Ok(match outcome {
-            Outcome::Done { .. } | Outcome::Nothing { .. } => None,
+            Outcome::Done { .. } | Outcome::Nothing { .. } => {
+                done.push(outcome);
+                None
+            }
             Outcome::Paused(_) | Outcome::Gated(_) | Outcome::Planned { .. } | Outcome::Differs { .. } => Some(outcome),
         })
     }

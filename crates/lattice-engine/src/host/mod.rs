@@ -32,7 +32,7 @@ use crate::{Engine, EngineError};
 
 pub use connect::{HostEnvironment, api_url, web_host};
 pub use get::{GetOptions, Got};
-pub use merge::{MergeOptions, Merged, Progress};
+pub use merge::{LandedPull, MergeOptions, Merged, Progress};
 pub use reader::GitHubReader;
 pub use submit::{RestackFirst, SubmitOptions};
 pub use sync::{SyncOptions, Synced};

@@ -30,6 +30,8 @@ impl Command for Merge {
     fn check(&self, snapshot: &Snapshot) -> Vec<Issue> {
         let mut issues: Vec<_> = scope::tracked(snapshot, Some(&self.branch)).err().into_iter().collect();
         issues.extend(host::issues(&self.host, &snapshot.settings.forge.github));
+        // What lands later is brought onto the trunk first.
+        issues.extend(self.then.iter().filter_map(|branch| scope::frozen(snapshot, branch)));
         issues
     }
 
@@ -85,14 +87,21 @@ impl Merge {
     fn ready_to_land(&self, snapshot: &Snapshot, branch: &BranchName) -> Result<(&Pull, Oid), Refusal> {
         let pull = self.host.pulls.get(branch).filter(|pull| pull.state == PullState::Open);
         let pull = pull.ok_or_else(|| {
-            Refusal::new("no-pull-request", format!("`{branch}` has no open pull request")).hint("lattice submit")
+            let is_empty = snapshot.position(branch).is_some_and(|position| position.commits.is_empty());
+            Refusal::new("no-pull-request", format!("`{branch}` has no open pull request")).hint(match is_empty {
+                true => "it has no commit of its own; what it stands on lands from there: lattice down, lattice merge",
+                false => "lattice submit",
+            })
         })?;
         if pull.draft == Draft::Draft {
             return Err(Refusal::new("draft", format!("#{} is a draft", pull.number)).hint("lattice submit --publish"));
         }
         let Some(tip) = snapshot.tip(branch).filter(|tip| pull.head_at == Some(*tip)) else {
             let what = format!("#{} is not at the commit that `{branch}` is at here", pull.number);
-            return Err(Refusal::new("not-submitted", what).hint("lattice submit, or lattice get"));
+            return Err(Refusal::new("not-submitted", what).hint(format!(
+                "lattice submit pushes yours, lattice get {} takes in theirs, unless both have commits",
+                branch.word()
+            )));
         };
         Ok((pull, tip))
     }

@@ -69,7 +69,7 @@ fn a_merge_that_fails_on_its_way_says_what_landed_before() {
     let failed = world.lattice().args(["merge", "--confirm", "--json"]).fails(1).json();
     assert_eq!(failed["landed"], json!(["a"]), "{failed:#}");
     let message = failed["error"]["message"].as_str().expect("a text");
-    assert!(message.contains("landed before that: #1 (a)"), "{message}");
+    assert!(message.contains("before that: landed #1 (a)"), "{message}");
     assert!(!world.repo.branch_refs().contains_key("a"));
     world.run("merge --confirm");
     assert_eq!(world.pull("b")["state"], json!("merged"), "and the rest lands when it is tried again");

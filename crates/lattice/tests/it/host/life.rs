@@ -1,5 +1,6 @@
 //! The whole life of a stack, the same on every kind of host.
 
+use expect_test::expect;
 use serde_json::json;
 
 use super::World;
@@ -99,4 +100,26 @@ fn a_stack_lives_on_a_github_that_keeps_stacks_itself() {
     assert_eq!(github.stacks("acme/tools"), [[1, 2, 3]], "one stack from the first to the last");
     let asked = github.requests();
     assert!(!asked.iter().any(|line| line.ends_with("/merge")), "each landed through it: {asked:?}");
+}
+
+#[test]
+fn pull_requests_are_told_from_the_bottom_and_a_merge_tells_what_became_of_the_branches() {
+    let world = World::path("main <- z <- a*");
+    let submitted = world.run("submit --stack");
+    let pulls: Vec<_> = submitted["pulls"].as_array().expect("a list").iter().map(|pull| &pull["branch"]).collect();
+    assert_eq!(pulls, ["z", "a"], "what is below comes first");
+    let told = world.lattice().args(["merge", "--confirm"]).ok().stdout;
+    expect![[r#"
+        landed #1 (z)
+          moved main to e1facb80
+          deleted z
+          rebased a (1 commit) onto main
+          pushed a to origin
+        landed #2 (a)
+          moved main to 5cf0f9e6
+          deleted a
+          on main
+    "#]]
+    .assert_eq(&told);
+    assert_eq!(world.repo.git(&["symbolic-ref", "--short", "HEAD"]), "main");
 }

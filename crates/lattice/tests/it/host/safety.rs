@@ -378,3 +378,56 @@ fn a_result_that_is_not_what_was_planned_is_never_pushed() {
     assert_eq!(world.remote.branch_refs().len(), 1, "nothing was pushed");
     assert!(wrapper.calls().iter().all(|call| !call.contains("push --porcelain")), "nor tried");
 }
+
+#[test]
+fn commits_that_only_the_local_trunk_has_are_in_no_pull_request() {
+    let world = World::path("main*");
+    let published = world.remote_tip("main");
+    world.repo.commit_file("private.txt", "private\n", "not for others yet");
+    world.repo.write("a.txt", "a\n");
+    world.run("create a -a -m a");
+    for line in ["submit --no-edit", "submit --no-edit --dry-run"] {
+        let refused = world.lattice().args(line.split(' ')).arg("--json").fails(1).json();
+        assert_eq!(refused["error"]["code"], json!("trunk-not-pushed"), "{line}: {refused:#}");
+    }
+    assert_eq!(world.remote.branch_refs().len(), 1, "nothing was pushed");
+    world.repo.git(&["update-ref", "-d", "refs/remotes/origin/main"]);
+    world.lattice().args(["submit", "--no-edit"]).fails(1);
+    assert_eq!(world.remote.branch_refs().len(), 1, "nor where the trunk of the remote was never seen");
+    // Somebody else publishes them, which was not seen here yet.
+    let bob = world.colleague("bob");
+    bob.git(&["pull", "--quiet", world.repo.dir().to_str().expect("text"), "main"]);
+    bob.git(&["push", "--quiet", "origin", "main"]);
+    assert_ne!(world.remote_tip("main"), published);
+    world.run("submit --no-edit");
+    world.run("merge --confirm");
+}
+
+#[test]
+fn nothing_lands_where_a_frozen_branch_would_have_to_follow() {
+    let world = submitted("main <- a <- b*");
+    let trunk = world.remote_tip("main");
+    let bob = world.colleague("bob");
+    world.lattice_in(&bob).args(["get", "2"]).ok();
+    for line in ["merge --dry-run", "merge --confirm"] {
+        let refused = world.lattice_in(&bob).args(line.split(' ')).arg("--json").fails(1).json();
+        assert!(refused["issues"][0]["summary"].to_string().contains("`b` is frozen"), "{line}: {refused:#}");
+        assert_eq!(world.remote_tip("main"), trunk, "{line}");
+    }
+}
+
+#[test]
+fn a_branch_is_not_restacked_onto_commits_with_which_it_could_not_be_submitted() {
+    let world = World::path("main <- a*");
+    world.repo.git(&["checkout", "--quiet", "main"]);
+    world.repo.commit_file("private.txt", "private\n", "not for others yet");
+    world.repo.git(&["checkout", "--quiet", "a"]);
+    let before = world.repo.rev("a");
+    for line in ["submit --no-edit --dry-run", "submit --no-edit"] {
+        let refused = world.lattice().args(line.split(' ')).arg("--json").fails(1).json();
+        assert_eq!(refused["error"]["code"], json!("trunk-not-pushed"), "{line}: {refused:#}");
+        assert_eq!(world.repo.rev("a"), before, "{line}");
+    }
+    world.run("submit --no-edit --no-restack");
+    assert_eq!(world.remote_tip("a"), Some(before), "as it is, it holds nothing private");
+}
