@@ -230,13 +230,13 @@ impl GitRemote for Remote {
         let (base, head) = (landing.base.at, landing.head.at);
         let landed = match landing.method {
             MergeMethod::Rebase => self.git.picked_onto(Picker::new(&self.common_dir), base, head),
-            MergeMethod::Merge | MergeMethod::Squash => self.git.merged_tree(base, head).and_then(|tree| {
-                let parents = match landing.method {
-                    MergeMethod::Merge => vec![base, head],
-                    MergeMethod::Squash | MergeMethod::Rebase => vec![base],
-                };
-                tree.map(|tree| self.git.plain_commit(tree, parents, &landing.message)).transpose()
+            MergeMethod::Merge => self.git.merged_tree(base, head).and_then(|tree| {
+                tree.map(|tree| self.git.plain_commit(tree, vec![base, head], &landing.message)).transpose()
             }),
+            MergeMethod::Squash => self
+                .git
+                .merged_tree(base, head)
+                .and_then(|tree| tree.map(|tree| self.git.squashed(tree, (base, head), &landing.message)).transpose()),
         };
         Ok(landed.map_err(Self::local)?.map_or(Landed::Conflict, Landed::At))
     }

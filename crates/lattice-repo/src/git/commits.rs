@@ -21,6 +21,19 @@ pub(crate) struct RawCommit {
     pub(crate) message: Vec<u8>,
 }
 
+impl RawCommit {
+    /// The same, to be the author of a message in UTF-8.
+    pub(crate) fn without_encoding(self) -> Self {
+        Self { encoding: None, ..self }
+    }
+
+    /// `Name <mail>`.
+    pub(crate) fn author_name(&self) -> String {
+        let author = String::from_utf8_lossy(&self.author).into_owned();
+        author.rsplit_once('>').map_or(author.clone(), |(name, _)| format!("{name}>"))
+    }
+}
+
 /// A commit to be made from a tree.
 pub(crate) struct NewCommit<'a> {
     pub(crate) tree: Oid,

@@ -1,13 +1,13 @@
 //! Talks to remotes: lists and fetches refs, pushes with leases, and computes what landing gives.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use lattice_model::id::Oid;
 use lattice_model::name::{BranchName, RefName};
 use lattice_model::plan::Expected;
 use lattice_model::remote::{FileChange, RemoteUpdate};
 
-use super::commits::{NewCommit, Sign};
+use super::commits::{NewCommit, RawCommit, Sign};
 use super::error::GitError;
 use super::objects::ObjectReader;
 use super::picker::{Pick, Picker};
@@ -167,14 +167,30 @@ impl Git {
         self.commit_tree(NewCommit { tree, parents, message, authored_by: None, sign: Sign::No })
     }
 
-    /// The commits of `head` that `base` does not have, picked one by one onto it; `None` on a conflict.
-    pub(crate) fn picked_onto(&self, mut picker: Picker, base: Oid, head: Oid) -> Result<Option<Oid>, GitError> {
+    /// One commit for all of `head` that `base` does not have. Its author is that of the first one.
+    pub(crate) fn squashed(&self, tree: Oid, (base, head): (Oid, Oid), message: &str) -> Result<Oid, GitError> {
+        let mut objects = self.object_reader()?;
+        let read = |commit| objects.commit(commit);
+        let commits: Vec<_> = self.between(base, head)?.into_iter().map(read).collect::<Result<_, _>>()?;
+        let message = with_authors(message, &commits).into_bytes();
+        let first = commits.into_iter().next().map(RawCommit::without_encoding);
+        let (parents, authored_by) = (vec![base], first.as_ref());
+        self.commit_tree(NewCommit { tree, parents, message, authored_by, sign: Sign::No })
+    }
+
+    /// The commits of `head` that `base` does not have, oldest first, without merges.
+    fn between(&self, base: Oid, head: Oid) -> Result<Vec<Oid>, GitError> {
         let range = [format!("^{base}"), head.to_string()];
         let listed = self.call("rev-list").args(["--reverse", "--topo-order", "--no-merges"]).args(range).run()?;
+        Ok(listed.split(|byte| *byte == b'\n').filter_map(Oid::from_hex).collect())
+    }
+
+    /// The commits of `head` that `base` does not have, picked one by one onto it; `None` on a conflict.
+    pub(crate) fn picked_onto(&self, mut picker: Picker, base: Oid, head: Oid) -> Result<Option<Oid>, GitError> {
         let committer = self.committer()?;
         let mut objects: ObjectReader = self.object_reader()?;
         let mut tip = base;
-        for commit in listed.split(|byte| *byte == b'\n').filter_map(Oid::from_hex) {
+        for commit in self.between(base, head)? {
             match self.pick(&mut objects, &mut picker, Pick { commit, onto: tip, committer: &committer })? {
                 Picked::Done(new) => tip = new,
                 Picked::Conflict(_) => return Ok(None),
@@ -195,6 +211,31 @@ impl Git {
         }
         Ok(tips)
     }
+}
+
+const CO_AUTHOR: &str = "Co-authored-by: ";
+
+/// A message that names everybody at its end, where Git looks for it: who is named in it, and whoever made one of the
+/// commits and is not the author of all.
+fn with_authors(message: &str, commits: &[RawCommit]) -> String {
+    let is_named = |line: &&str| line.get(..CO_AUTHOR.len()).is_some_and(|start| start.eq_ignore_ascii_case(CO_AUTHOR));
+    let rest: Vec<_> = message.lines().filter(|line| !is_named(line)).collect();
+    let messages = commits.iter().map(|commit| String::from_utf8_lossy(&commit.message));
+    let said: Vec<_> = messages.chain([message.into()]).collect();
+    let named = said.iter().flat_map(|text| text.lines().filter(is_named)).map(|line| line[CO_AUTHOR.len()..].trim());
+    let author = commits.first().map(RawCommit::author_name).unwrap_or_default();
+    let mut others: Vec<_> = commits.iter().map(RawCommit::author_name).chain(named.map(str::to_owned)).collect();
+    others.retain(|name| *name != author);
+    let mut seen = BTreeSet::new();
+    let lines: String =
+        others.iter().filter(|name| seen.insert(*name)).map(|name| format!("{CO_AUTHOR}{name}\n")).collect();
+    let rest = rest.join("\n");
+    let rest = rest.trim_end();
+    // Only the last paragraph counts, and only if nothing else is in it.
+    let is_trailer = |line: &str| line.split_once(": ").is_some_and(|(key, _)| !key.contains(' '));
+    let ends_with_trailers = rest.rsplit_once("\n\n").is_some_and(|(_, last)| last.lines().all(is_trailer));
+    let gap = if lines.is_empty() || ends_with_trailers { "" } else { "\n" };
+    format!("{rest}\n{gap}{lines}")
 }
 
 /// Whether one push can name all of these.
