@@ -67,6 +67,15 @@ impl Repo {
         Ok(listing.refs.iter().filter_map(|listed| Some((branch(&listed.name)?, listed.oid))).collect())
     }
 
+    /// Whether the remote once had this commit as the tip of a branch, as far as was seen here.
+    pub fn was_at(&self, remote: &str, branch: &BranchName, commit: Oid) -> bool {
+        let Ok(name) = RefName::new(format!("refs/remotes/{remote}/{branch}")) else { return false };
+        let former = self.git.former_tips(std::slice::from_ref(&name)).unwrap_or_default();
+        // Before the first change that is written down it was where a clone had put it.
+        let first = || self.find_commit(&format!("{name}@{{{}}}", former.len())).ok().flatten();
+        former.contains(&commit) || first() == Some(commit)
+    }
+
     /// Which of these branches were once, or contain, what the remote has.
     pub fn ours(&self, pairs: &[(BranchName, Oid, Oid)]) -> Result<Vec<BranchName>, GitError> {
         let differing: Vec<_> = pairs.iter().filter(|(_, here, there)| here != there).collect();

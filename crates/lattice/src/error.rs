@@ -136,7 +136,11 @@ fn remote_part(done: Vec<String>, source: EngineError) -> Failure {
     let inner = Failure::from(source);
     let said = done.into_iter().map(|line| format!("done: {}", printable(&line)));
     let causes = inner.causes.iter().cloned().chain(said).collect();
-    Failure { causes, ..inner }.hint("your branches are as they were; run the command again to go on")
+    let failure = Failure { causes, ..inner };
+    match failure.hints.is_empty() {
+        true => failure.hint("your branches are as they were; run the command again to go on"),
+        false => failure.hint("your branches are as they were"),
+    }
 }
 
 fn push_refused(refused: &[RefusedRef]) -> Failure {

@@ -1,6 +1,6 @@
 //! `get`: fetch, then each branch of the stack from the lowest on.
 
-use lattice_model::command::get::{Checkout, FreezeOnGet, Get, Relation, Replace};
+use lattice_model::command::get::{Checkout, FETCHED, FreezeOnGet, Get, Relation, Replace};
 use lattice_model::command::submit::link_to;
 use lattice_model::gate::Refusal;
 use lattice_model::host::{Pull, PullState};
@@ -150,7 +150,7 @@ impl Engine {
             Ok(Get {
                 branch: wanted.branch.clone(),
                 at,
-                relation: engine.relation(snapshot, &wanted.branch, at).map_err(failed)?,
+                relation: engine.relation(host, snapshot, (&wanted.branch, at)).map_err(failed)?,
                 parent,
                 base,
                 freeze: options.freeze,
@@ -177,11 +177,28 @@ impl Engine {
         })
     }
 
-    fn relation(&self, snapshot: &Snapshot, branch: &BranchName, at: Oid) -> Result<Relation, EngineError> {
+    fn relation(
+        &self,
+        host: &Host,
+        snapshot: &Snapshot,
+        (branch, at): (&BranchName, Oid),
+    ) -> Result<Relation, EngineError> {
         let Some(here) = snapshot.tip(branch) else { return Ok(Relation::Absent) };
         if here == at || self.repo.is_ancestor(at, here)? {
             return Ok(Relation::Contains);
         }
-        Ok(if self.repo.is_ancestor(here, at)? { Relation::Behind } else { Relation::Diverged })
+        // A copy that is where the remote once had it has nothing of its own that could be lost. It follows once what it
+        // stands on has.
+        let is_copy = || -> Result<bool, EngineError> {
+            let Some((metadata, _)) = snapshot.metadata_of(branch) else { return Ok(false) };
+            let below = snapshot.tip(metadata.parent.name()).filter(|_| !snapshot.is_trunk(metadata.parent.name()));
+            Ok(metadata.freeze.reason() == Some(FETCHED)
+                && self.repo.was_at(host.reading.name(), branch, here)
+                && below.map_or(Ok(true), |below| self.repo.is_ancestor(below, at))?)
+        };
+        Ok(match self.repo.is_ancestor(here, at)? || is_copy()? {
+            true => Relation::Behind,
+            false => Relation::Diverged,
+        })
     }
 }

@@ -32,6 +32,8 @@ pub struct Synced {
     pub pulls: BTreeMap<BranchName, Pull>,
     /// Branches of which everything is in the trunk and that are still here.
     pub landed: Vec<BranchName>,
+    /// Branches that have commits on the remote which were never here, parents first.
+    pub theirs: Vec<BranchName>,
 }
 
 impl Engine {
@@ -43,7 +45,8 @@ impl Engine {
         choose: impl FnOnce(&[BranchName]) -> BTreeSet<BranchName>,
     ) -> Result<Synced, EngineError> {
         let host = self.host()?;
-        let mut synced = Synced { outcomes: Vec::new(), pulls: BTreeMap::new(), landed: Vec::new() };
+        let mut synced =
+            Synced { outcomes: Vec::new(), pulls: BTreeMap::new(), landed: Vec::new(), theirs: Vec::new() };
         if let Some(bundle) = self.blocked(&Sync::probe(host.offline_facts(), options.hooks))? {
             synced.stops(Outcome::Gated(bundle));
             return Ok(synced);
@@ -55,6 +58,8 @@ impl Engine {
         let tracked: Vec<_> = snapshot.tracked().map(|(metadata, _)| metadata.name.clone()).collect();
         let facts = self.facts(&host, &snapshot, &tracked)?;
         synced.pulls.clone_from(&facts.pulls);
+        let theirs = |branch: &BranchName| facts.heads.contains_key(branch) && !facts.ours.contains(branch);
+        synced.theirs = snapshot.graph().topological().into_iter().filter(theirs).collect();
         let trunk = self.trunk_relation(&host, &snapshot)?;
         let landed = self.landed(&snapshot, &facts, trunk)?;
         let whole = |(branch, count): (&BranchName, &usize)| {
@@ -62,6 +67,7 @@ impl Engine {
             (*count > 0 && *count >= own).then(|| branch.clone())
         };
         synced.landed = landed.iter().filter_map(whole).collect();
+        synced.theirs.retain(|branch| !synced.landed.contains(branch));
         let delete = if *mode == Mode::Execute { choose(&synced.landed) } else { BTreeSet::new() };
         let kept: BTreeSet<_> = synced.landed.iter().filter(|branch| !delete.contains(*branch)).cloned().collect();
         let request = Sync { trunk, landed, delete, hooks: options.hooks, host: facts };

@@ -29,6 +29,9 @@ pub struct Get {
     pub hooks: Hooks,
 }
 
+/// Why a branch is frozen that somebody else works on.
+pub const FETCHED: &str = "fetched with `lattice get`";
+
 /// How the local branch of the same name relates to the one on the remote.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Relation {
@@ -131,9 +134,7 @@ impl Get {
                 parent: Parent::of(&self.parent, trunk),
                 base: Place::Object(self.base),
                 freeze: match self.freeze {
-                    FreezeOnGet::Yes => {
-                        FreezeDraft::FreezeNow { reason: Some("fetched with `lattice get`".to_owned()) }
-                    }
+                    FreezeOnGet::Yes => FreezeDraft::FreezeNow { reason: Some(FETCHED.to_owned()) },
                     FreezeOnGet::No => FreezeDraft::Keep(FreezeState::Unfrozen {}),
                 },
                 pr: self.link.clone().unwrap_or(PrState::None {}),

@@ -11,7 +11,7 @@ use crate::host::HostFacts;
 use crate::id::Oid;
 use crate::issue::Issue;
 use crate::name::BranchName;
-use crate::plan::{Expected, Hooks, Kept, Place, Plan, Step};
+use crate::plan::{Expected, Hooks, Kept, MetadataDraft, Place, Plan, Step};
 use crate::snapshot::Snapshot;
 
 use super::rewrite::{draft_of, expected_metadata};
@@ -160,15 +160,33 @@ impl Sync {
         snapshot.position(branch)?.commits.iter().rev().nth(landed - 1).copied()
     }
 
-    fn let_go(&self, snapshot: &Snapshot, trunk: &BranchName, branch: &BranchName, plan: &mut Plan) {
-        let keep = |plan: &mut Plan, reason: &str| {
-            plan.kept.push(Kept { branch: branch.clone(), reason: reason.to_owned() });
-        };
-        if !self.delete.contains(branch) {
-            return keep(plan, "landed");
+    /// Whether a branch is deleted.
+    fn goes(&self, snapshot: &Snapshot, branch: &BranchName) -> bool {
+        self.has_landed(snapshot, branch)
+            && self.delete.contains(branch)
+            && scope::occupied(snapshot, [branch]).is_empty()
+    }
+
+    /// A landed branch that stays stands on what stays below it.
+    fn put_down(&self, snapshot: &Snapshot, trunk: &BranchName, branch: &BranchName) -> Option<Step> {
+        let (metadata, _) = snapshot.metadata_of(branch)?;
+        if !self.goes(snapshot, metadata.parent.name()) {
+            return None;
         }
-        if !scope::occupied(snapshot, [branch]).is_empty() {
-            return keep(plan, "landed, checked out in another worktree");
+        let mut below = snapshot.graph().downstack(branch).into_iter().rev();
+        let below = below.find(|below| !self.goes(snapshot, below)).unwrap_or_else(|| trunk.clone());
+        let document = MetadataDraft { parent: Parent::of(&below, trunk), ..draft_of(metadata) };
+        let expected = expected_metadata(snapshot, branch);
+        Some(Step::SetMetadata { branch: branch.clone(), expected, document })
+    }
+
+    fn let_go(&self, snapshot: &Snapshot, trunk: &BranchName, branch: &BranchName, plan: &mut Plan) {
+        if !self.goes(snapshot, branch) {
+            let stays = !self.delete.contains(branch);
+            let reason = if stays { "landed" } else { "landed, checked out in another worktree" };
+            plan.kept.push(Kept { branch: branch.clone(), reason: reason.to_owned() });
+            plan.steps.extend(self.put_down(snapshot, trunk, branch));
+            return;
         }
         let tip = Expected::from_option(snapshot.tip(branch));
         plan.steps.push(Step::SetRef { name: branch.branch_ref(), expected: tip, to: None });

@@ -10,7 +10,7 @@ use crate::app::{App, Interaction};
 use crate::cli::Preview;
 use crate::commands::change::mode;
 use crate::commands::hosted;
-use crate::error::Failure;
+use crate::error::{Code, Failure};
 use crate::output::Reply;
 use crate::output::documents::KeptDocument;
 use crate::prompt;
@@ -39,23 +39,31 @@ pub(crate) fn run(app: &App, arguments: &Arguments) -> Result<Reply, Failure> {
     };
     let options = SyncOptions { restack, hooks: app.hooks };
     let synced = app.engine()?.sync(&mode(app, arguments.preview), options, choose)?;
-    let pulls: Vec<_> = synced.pulls.values().collect();
-    let mut text = String::new();
+    let pulls = hosted::lowest_first(&synced.pulls);
+    let (mut text, mut done) = (String::new(), String::new());
     let mut last = None;
     let mut kept = Vec::new();
     for outcome in synced.outcomes {
         if let Outcome::Done { plan, .. } | Outcome::Nothing { plan } = &outcome {
             kept.extend(KeptDocument::all(plan));
         }
-        let fetched = matches!(&outcome, Outcome::Done { plan, refs, .. } if refs.is_empty() && !plan.is_empty());
-        let reply = hosted::reply("sync", outcome, pulls.clone(), &synced.landed)?;
+        let fetched = hosted::only_fetched(&outcome);
+        let is_done = matches!(outcome, Outcome::Done { .. }) && !fetched;
+        let reply = hosted::reply("sync", outcome, pulls.clone(), &synced.landed);
+        let reply = reply.map_err(|failure| done_before(failure, &done))?;
         if !fetched {
             text.push_str(&reply.text);
+        }
+        if is_done {
+            done.push_str(&reply.text);
         }
         last = Some(reply);
     }
     let reply = last.ok_or_else(|| Failure::new("nothing", "nothing was done"))?;
-    let mut reply = reply.with_field("kept", serde_json::to_value(kept).unwrap_or_default());
+    let theirs: Vec<_> = synced.theirs.iter().map(ToString::to_string).collect();
+    let mut reply = reply
+        .with_field("kept", serde_json::to_value(kept).unwrap_or_default())
+        .with_field("theirs", serde_json::json!(theirs));
     reply.notes.clear();
     if arguments.preview.dry_run {
         return Ok(reply.text(text).note("this was a dry run: nothing was fetched or changed"));
@@ -63,10 +71,26 @@ pub(crate) fn run(app: &App, arguments: &Arguments) -> Result<Reply, Failure> {
     for branch in &synced.landed {
         reply = reply.note(format!("{branch} has landed and is still here; lattice sync --force deletes it"));
     }
-    if text.is_empty() {
+    for branch in &synced.theirs {
+        let get = format!("lattice get {} takes them in, unless you have others there", branch.word());
+        reply = reply.note(format!("{branch} has commits on the remote that were never here; {get}"));
+    }
+    if text.is_empty() && synced.theirs.is_empty() {
         text.push_str("up to date\n");
     }
     Ok(reply.text(text).story())
+}
+
+/// Each part is an operation of its own: what was done before the one that stopped stays done.
+fn done_before(failure: Failure, done: &str) -> Failure {
+    if done.is_empty() {
+        return failure;
+    }
+    let failure = done.lines().fold(failure, |failure, line| failure.cause(format!("done before that: {line}")));
+    match failure.code {
+        Code::Paused => failure.hint("lattice undo, after an abort, takes back what was done before"),
+        _ => failure.hint("lattice undo takes back what was done before"),
+    }
 }
 
 fn asked(branch: &BranchName) -> bool {

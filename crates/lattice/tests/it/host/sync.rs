@@ -147,3 +147,103 @@ fn get_takes_a_stack_in_from_the_bottom_frozen_and_never_over_own_commits() {
     world.lattice_in(&bob).args(["undo"]).ok();
     assert_eq!(bob.rev("b"), own, "and undo brings the own commits back");
 }
+
+#[test]
+fn what_was_done_before_a_conflict_is_told() {
+    let world = World::path("main <- a*");
+    world.repo.write("README", "ours\n");
+    world.run("modify -a");
+    let bob = world.colleague("bob");
+    bob.commit_file("README", "theirs\n", "theirs");
+    bob.git(&["push", "--quiet", "origin", "main"]);
+    let paused = world.lattice().arg("sync").fails(4).stderr;
+    assert!(paused.contains("done before that: moved main to"), "{paused}");
+    assert!(paused.contains("lattice undo"), "and how to take it back: {paused}");
+}
+
+#[test]
+fn a_branch_that_moved_on_the_remote_is_named_and_an_untouched_copy_follows_it() {
+    let world = World::path("main <- a*");
+    world.run("submit --no-edit");
+    let bob = world.colleague("bob");
+    world.lattice_in(&bob).args(["get", "1"]).ok();
+    world.repo.write("a.txt", "amended\n");
+    world.run("modify -a");
+    world.run("submit --no-edit");
+    let synced = world.lattice_in(&bob).arg("sync").ok();
+    assert!(synced.stderr.contains("lattice get a"), "{}", synced.snapshot());
+    assert!(!synced.stdout.contains("up to date"), "{}", synced.snapshot());
+    world.lattice_in(&bob).args(["get", "1"]).ok();
+    assert_eq!(bob.rev("a"), world.repo.rev("a"), "a copy that nobody touched is replaced");
+    world.lattice_in(&bob).args(["unfreeze", "a"]).ok();
+    bob.commit_file("own.txt", "own\n", "bob's own");
+    world.repo.write("a.txt", "amended again\n");
+    world.run("modify -a");
+    world.run("submit --no-edit");
+    world.lattice_in(&bob).args(["freeze", "a"]).ok();
+    let own = bob.rev("a");
+    let refused = world.lattice_in(&bob).args(["get", "1", "--json"]).fails(1).json();
+    assert_eq!(refused["error"]["code"], json!("diverged"), "{refused:#}");
+    assert_eq!(bob.rev("a"), own, "what is one's own is not");
+}
+
+#[test]
+fn a_branch_of_ones_own_that_is_frozen_is_not_replaced_by_what_others_made_of_it() {
+    let world = World::path("main <- a*");
+    world.run("submit --no-edit");
+    world.run("freeze a");
+    let own = world.repo.rev("a");
+    let bob = world.colleague("bob");
+    bob.git(&["checkout", "--quiet", "a"]);
+    bob.git(&["commit", "--quiet", "--amend", "--message", "rewritten"]);
+    bob.git(&["push", "--quiet", "--force", "origin", "a"]);
+    assert_eq!(world.run("sync")["theirs"], json!(["a"]));
+    let refused = world.lattice().args(["get", "a", "--json"]).fails(1).json();
+    assert_eq!(refused["error"]["code"], json!("diverged"), "{refused:#}");
+    assert_eq!(world.repo.rev("a"), own);
+}
+
+#[test]
+fn a_squash_names_everybody_whose_work_it_is() {
+    let world = World::path("main <- a*");
+    let message =
+        "more\n\nCo-authored-by: Eve <eve@example.com>\n\nlast words\n\nSigned-off-by: Carl <carl@example.com>";
+    world.repo.write("b.txt", "b\n");
+    world.repo.git(&["add", "b.txt"]);
+    world.repo.git(&["-c", "user.name=Carl", "-c", "user.email=carl@example.com", "commit", "--quiet", "-m", message]);
+    world.run("submit --no-edit");
+    let bob = world.colleague("bob");
+    world.lattice_in(&bob).args(["get", "1", "--unfrozen"]).ok();
+    world.lattice_in(&bob).args(["merge", "--confirm"]).ok();
+    let shown = |format: &str| world.remote.git(&["log", "-1", &format!("--format={format}"), "main"]);
+    let author = world.repo.git(&["log", "-1", "--format=%an", "a~1"]);
+    assert_eq!([shown("%an"), shown("%cn")], [author, "Bob Colleague".to_owned()]);
+    let trailers = shown("%(trailers:key=Co-authored-by,valueonly)");
+    for name in ["Carl <carl@example.com>", "Eve <eve@example.com>"] {
+        assert!(trailers.contains(name), "{name} in {}", shown("%B"));
+    }
+    assert!(
+        shown("%(trailers:key=Signed-off-by)").contains("Carl"),
+        "others stay where git finds them: {}",
+        shown("%B")
+    );
+}
+
+#[test]
+fn a_landed_branch_that_stays_does_not_stand_on_one_that_was_deleted() {
+    let world = World::path("main <- a <- b <- c*");
+    world.run("submit --stack");
+    let bob = world.colleague("bob");
+    bob.git(&["merge", "--quiet", "--squash", "origin/c"]);
+    bob.git(&["commit", "--quiet", "--message", "all of it"]);
+    bob.git(&["push", "--quiet", "origin", "main"]);
+    let questions = ["a has landed. Delete it?", "b has landed. Delete it?", "c has landed. Delete it?"];
+    let terminal = world.lattice().arg("sync").terminal();
+    let asked =
+        questions.iter().zip(["y\r", "n\r", "n\r"]).fold(terminal, |on, (question, key)| on.answer(question, key));
+    let output = asked.run();
+    assert_eq!(output.code, Some(0), "{}", output.snapshot());
+    assert_eq!(world.repo.metadata("b")["parent"]["name"], json!("main"), "{}", output.snapshot());
+    assert_eq!(world.repo.metadata("c")["parent"]["name"], json!("b"));
+    world.lattice().arg("doctor").ok();
+}
