@@ -6,6 +6,7 @@ use clap_complete::Shell;
 use clap_complete::engine::{ArgValueCandidates, CompletionCandidate};
 use clap_complete::env::{CompleteEnv, Shells};
 
+use lattice_model::settings::OPTIONS;
 use lattice_sprites::store::{Sprite, Store};
 
 use crate::app::App;
@@ -57,6 +58,7 @@ fn with_names(command: Command, ids: Option<fn() -> Vec<CompletionCandidate>>) -
     };
     let command = command.mut_args(|argument| match (argument.get_id().as_str(), ids) {
         ("id", Some(ids)) => argument.add(ArgValueCandidates::new(ids)),
+        ("key", _) => argument.add(ArgValueCandidates::new(options)),
         (id, _) if BRANCHES.contains(&id) => argument.add(ArgValueCandidates::new(branches)),
         _ => argument,
     });
@@ -73,6 +75,10 @@ fn branches() -> Vec<CompletionCandidate> {
 fn store() -> Option<Store> {
     let engine = App::new(&Global::plain()).ok()?.engine().ok()?;
     Store::look(&lattice_sprites::store_path(&engine.repository().common_dir)).ok()?
+}
+
+fn options() -> Vec<CompletionCandidate> {
+    OPTIONS.iter().map(|option| CompletionCandidate::new(option.key).help(Some(option.help.into()))).collect()
 }
 
 fn sprites() -> Vec<CompletionCandidate> {

@@ -6,6 +6,7 @@ use lattice_forge::token::AuthError;
 use lattice_forge::{ForgeError, NotReached};
 use lattice_model::gate::{Refusal, RepairBundle};
 use lattice_model::issue::Issue;
+use lattice_model::name::shell_word;
 use lattice_model::remote::{Refused, RefusedRef, RemoteError};
 
 use crate::output::printable;
@@ -355,7 +356,7 @@ impl From<ExecuteError> for Failure {
             ExecuteError::Derive(error) => Self::from(error),
             ExecuteError::NothingPicked => Self::new("nothing-to-commit", text).hint(UNCHANGED),
             ExecuteError::FilesInTheWay { detail } => Self::new("files-in-the-way", text)
-                .cause(printable(&detail))
+                .cause(printable(&in_the_way(&detail)))
                 .hint(format!("{UNCHANGED}; commit or stash your changes, then run the command again")),
             ExecuteError::Unmerged { files } => {
                 let failure = Self::new("unmerged-files", text);
@@ -382,9 +383,10 @@ impl From<ExecuteError> for Failure {
             ExecuteError::StillRunning { .. } => Self::new("still-running", text)
                 .cause("the Lattice that started it is gone; what it does now cannot be known")
                 .hint("try again when it has ended"),
-            ExecuteError::WrongWorktree { path } => {
-                Self::new("wrong-worktree", text).hint(format!("run it there: lattice -C {} …", path.display()))
-            }
+            ExecuteError::WrongWorktree { path } => Self::new("wrong-worktree", text).hint(format!(
+                "run it there: lattice -C {0} continue, or lattice -C {0} abort",
+                shell_word(&path.display().to_string())
+            )),
             ExecuteError::JournalUnusable { .. } => {
                 Self::new("journal-unusable", text).hint("lattice doctor lists what can be done")
             }
@@ -395,6 +397,18 @@ impl From<ExecuteError> for Failure {
                 .cause(format!("the new base is {}", expected.short()))
                 .hint("lattice abort goes back to where the operation began"),
         }
+    }
+}
+
+/// What Git says of the first file that it cannot replace, in words that name the reason.
+fn in_the_way(said: &str) -> String {
+    match said.split('\'').collect::<Vec<_>>().as_slice() {
+        ["error: Entry ", file, rest] if rest.contains("not uptodate") => format!("{file} has uncommitted changes"),
+        ["error: Entry ", file, rest] if rest.contains("would be overwritten") => {
+            format!("{file} is staged and would be overwritten")
+        }
+        ["error: Untracked working tree file ", file, _] => format!("{file} is untracked and would be overwritten"),
+        _ => said.to_owned(),
     }
 }
 

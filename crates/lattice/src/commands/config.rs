@@ -12,7 +12,7 @@ use lattice_model::settings::{KnownOption, OPTIONS, known_option};
 use lattice_model::snapshot::{ConfigReading, Snapshot};
 use serde_json::json;
 
-use crate::app::App;
+use crate::app::{App, Interaction};
 use crate::cli::Preview;
 use crate::commands::alias::is_command;
 use crate::commands::change::{change, mode, previews};
@@ -231,6 +231,9 @@ fn write_user_text(path: &Path, text: &str) -> Result<(), Failure> {
 fn edit(app: &App, place: Place) -> Result<Reply, Failure> {
     if app.mode.is_some() {
         return Err(Failure::usage("what an editor will do cannot be planned").hint("lattice config set <key> <value>"));
+    }
+    if app.interaction == Interaction::Never {
+        return Err(Failure::usage("an editor cannot be opened here").hint("lattice config set <key> <value>"));
     }
     let before = sources(app, place)?.swap_remove(0).text;
     if place.global {

@@ -3,6 +3,7 @@
 use clap::Args;
 use lattice_engine::DiffShape;
 use lattice_model::name::BranchName;
+use lattice_model::snapshot::Snapshot;
 
 use crate::app::App;
 use crate::commands::branch;
@@ -65,13 +66,26 @@ pub(crate) fn run(app: &App, arguments: &Arguments) -> Result<Reply, Failure> {
         diff,
         divergence: snapshot.divergence.as_ref().map(DivergenceDocument::of),
     };
-    let text = text(&document, branch.as_ref());
-    Ok(Reply::new(document, text))
+    let hint = match (&branch, &document.branch) {
+        (None, _) => Some("lattice checkout <branch>".to_owned()),
+        (Some(name), None) if snapshot.is_trunk(name) => None,
+        (Some(name), None) => Some(format!("lattice track {} --parent <branch> puts it on a stack", name.word())),
+        (Some(_), Some(_)) => None,
+    };
+    let text = text(snapshot, &document, branch.as_ref());
+    let reply = Reply::new(document, text);
+    Ok(match hint {
+        Some(hint) => reply.note(hint),
+        None => reply,
+    })
 }
 
-fn text(document: &InfoDocument, branch: Option<&BranchName>) -> String {
+fn text(snapshot: &Snapshot, document: &InfoDocument, branch: Option<&BranchName>) -> String {
     let Some(name) = branch else { return "HEAD is on no branch\n".to_owned() };
-    let Some(facts) = &document.branch else { return format!("{name}\n  not tracked\n") };
+    let Some(facts) = &document.branch else {
+        let what = if snapshot.is_trunk(name) { "the trunk: stacks stand on it" } else { "not tracked" };
+        return format!("{name}\n  {what}\n");
+    };
     let mut text = format!("{name}\n");
     for (key, value) in facts.lines() {
         text.push_str(&format!("  {key:<9} {value}\n"));

@@ -215,7 +215,7 @@ fn a_conflict_is_refused_while_an_untracked_file_is_where_the_rebase_would_begin
     let output = lattice(&repo).args(["--json", "restack"]).fails(1);
     let error = &output.json()["error"];
     assert_eq!(error["code"], "files-in-the-way");
-    assert!(error["message"].as_str().is_some_and(|message| message.contains("'extra.txt'")), "{error}");
+    assert!(error["message"].as_str().is_some_and(|message| message.contains("extra.txt is untracked")), "{error}");
     assert_same(&before, &repo.state());
     assert_at_rest(&repo);
 }

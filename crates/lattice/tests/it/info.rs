@@ -48,6 +48,13 @@ fn the_trunk_untracked_branches_and_a_detached_head_have_no_branch_facts() {
     for branch in ["main", "loose"] {
         assert_eq!(lattice(&repo).args(["info", branch]).json()["branch"], Value::Null, "{branch}");
     }
+    assert!(lattice(&repo).args(["info", "main"]).ok().stdout.contains("the trunk"));
+    let loose = lattice(&repo).args(["info", "loose"]).ok();
+    assert!(
+        loose.stdout.contains("not tracked") && loose.stderr.contains("lattice track loose"),
+        "{}",
+        loose.snapshot()
+    );
     let missing = lattice(&repo).args(["info", "missing", "--json"]).fails(1).json();
     assert_eq!(missing["error"]["code"], json!("no-such-branch"));
     repo.git(&["checkout", "--quiet", "--detach"]);

@@ -130,10 +130,13 @@ fn uncommitted_work_comes_along_or_the_checkout_is_refused() {
     let document = lattice(&repo).args(["checkout", "main", "--json"]).fails(1).json();
     assert_eq!(document["error"]["code"], json!("files-in-the-way"), "{document:#}");
     assert_same(&before, &repo.state());
+    let said = lattice(&repo).args(["checkout", "main"]).fails(1).stderr;
+    assert!(said.contains("a.txt has uncommitted changes"), "{said}");
     repo.git(&["checkout", "--quiet", "--force", "main"]);
     repo.write("a.txt", "untracked, and a branch has such a file\n");
     let before = repo.state();
-    lattice(&repo).args(["checkout", "a"]).fails(1);
+    let said = lattice(&repo).args(["checkout", "a"]).fails(1).stderr;
+    assert!(said.contains("a.txt is untracked and would be overwritten"), "{said}");
     assert_same(&before, &repo.state());
 }
 

@@ -432,6 +432,27 @@ fn the_program_tells_about_itself() {
 }
 
 #[test]
+fn a_shell_is_offered_the_names_that_there_are() {
+    let repo = TestRepo::draw("main <- api <- ui*");
+    let offered = |line: &str| {
+        let words = ["--", "lattice"].into_iter().chain(line.split(' '));
+        lattice(&repo).env("LATTICE_COMPLETE", "fish").args(words).ok().stdout
+    };
+    for (line, expected) in [
+        ("checkout ", &["api", "main", "ui"][..]),
+        ("checkout a", &["api"]),
+        ("move --onto u", &["ui"]),
+        ("config get merge.m", &["merge.method\thow to land: merge, squash, rebase"]),
+        ("config set lock.", &["lock.timeout_ms\thow long a writer waits for another"]),
+        ("freez", &["freeze\tProtect a branch, and everything below it, from being rewritten"]),
+    ] {
+        let offered = offered(line);
+        let names: Vec<_> = offered.lines().filter(|line| !line.starts_with('-')).collect();
+        assert_eq!(names, expected, "{line}");
+    }
+}
+
+#[test]
 fn a_refusal_is_readable() {
     let repo = TestRepo::draw("main* <- a!");
     repo.commit_file("more.txt", "more\n", "trunk moves");

@@ -30,7 +30,7 @@ impl Source {
             (Err(_), Some(_)) => None,
             (Err(_), None) => {
                 return Err(Failure::new("no-repository", "it is not known which repository the item is in")
-                    .hint("name it: --repo <owner>/<name>")
+                    .hint("lattice context bundle can name it: --repo <owner>/<name>")
                     .hint("or run this in a repository with a remote"));
             }
         };
@@ -42,8 +42,8 @@ impl Source {
                 Self::on_github(app, named, &settings.forge.github)
             }
             (None, None) => Err(Failure::new("no-repository", "this repository has no remote that can be used")
-                .hint("name a repository on GitHub: --repo <owner>/<name>")
-                .hint("or add a remote: git remote add origin <url>")),
+                .hint("add one: git remote add origin <url>")
+                .hint("lattice context bundle can name a repository on GitHub: --repo <owner>/<name>")),
         }
     }
 
