@@ -13,12 +13,14 @@ usage: cargo xtask <task>
   test                   install what the tests need and run every check
   bench                  measure everything and write docs/benchmarks.md
   bench PART [TREE]      one part of it: stack, forge, context, large, protocol or sprites; context packs TREE
+  bench all TREE         measure everything, packing TREE
   eval make|recall ...   requests with known answers: make them, and see how many a pack holds
   agents                 real agents from npm in the sandbox, with a scripted model; needs node and npm
   fuzz SECONDS           run each fuzz target so long
   fuzz stack [N [SEED]]  random commands and plain git against an oracle; unless told 100,000 steps, for docs/benchmarks.md
   kill [POINTS [SEED]]   kill commands at system calls; unless told at every call of every command, for docs/benchmarks.md
   crowd [ROUNDS]         32 processes at once
+  others [N [SEED]]      others push to the remote meanwhile; unless told 5,000 steps, for docs/benchmarks.md
   cycles [CYCLES [SEED]] checkpoints and restores of a sprite, with kills
   sprites [N]            so many sprites at once
   resumes [N]            the same answer so many times at once
@@ -36,11 +38,12 @@ fn main() -> ExitCode {
         ["bench"] => bench::run(root, None, None),
         ["bench", name] => bench::run(root, Some(name), None),
         ["bench", "context", tree] => bench::run(root, Some("context"), Some(tree)),
+        ["bench", "all", tree] => bench::run(root, None, Some(tree)),
         ["eval", ..] => eval::run(root, &words[1..]),
         ["agents"] => agents::run(root),
         ["fuzz", "stack", ..] => storm::run(root, "fuzz", &words[2..]),
         ["fuzz", seconds] => fuzz::run(root, seconds),
-        ["kill" | "crowd" | "cycles" | "sprites" | "resumes", ..] => storm::run(root, words[0], &words[1..]),
+        ["kill" | "crowd" | "others" | "cycles" | "sprites" | "resumes", ..] => storm::run(root, words[0], &words[1..]),
         ["openapi"] => openapi::write(),
         ["samples"] => samples::fetch(),
         ["conformance"] => conformance::write(root),

@@ -20,7 +20,7 @@ struct Storm {
     task: &'static str,
 }
 
-const STORMS: [Storm; 6] = [
+const STORMS: [Storm; 7] = [
     Storm {
         name: "fuzz",
         suite: "storm",
@@ -50,6 +50,16 @@ const STORMS: [Storm; 6] = [
         amount: "32 processes, {} rounds",
         about: "Processes that write to one repository at once.",
         task: "crowd",
+    },
+    Storm {
+        name: "others",
+        suite: "storm",
+        test: "others::whatever_others_push_nothing_is_lost_and_no_success_is_false",
+        variables: &["LATTICE_OTHERS_STEPS", "LATTICE_OTHERS_SEED"],
+        otherwise: "5000",
+        amount: "{} steps",
+        about: "Others push, rewrite, land and delete on a remote with plain git while we submit, sync, get and merge.",
+        task: "others",
     },
     Storm {
         name: "cycles",

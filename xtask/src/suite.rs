@@ -27,11 +27,12 @@ const ADVISORY_DATABASE: Call<'static> = cargo(&["deny", "fetch", "db"]);
 /// More at once than there are cores: half of the time of most tests is waiting for the disk.
 const TESTS: [&str; 5] = ["nextest", "run", "--workspace", "--profile", "ci"];
 
-/// How much every run draws, each anew; `cargo xtask fuzz stack` and `cargo xtask kill` draw far more.
-const STORMS: [(&str, &str); 2] = [("LATTICE_FUZZ_STEPS", "3000"), ("LATTICE_KILL_POINTS", "200")];
+/// How much every run draws, each anew; `cargo xtask fuzz stack`, `kill` and `others` draw far more.
+const STORMS: [(&str, &str); 3] =
+    [("LATTICE_FUZZ_STEPS", "3000"), ("LATTICE_KILL_POINTS", "200"), ("LATTICE_OTHERS_STEPS", "300")];
 
 /// Where the draws begin; a storm that finds something says it.
-const SEEDS: [&str; 2] = ["LATTICE_FUZZ_SEED", "LATTICE_KILL_SEED"];
+const SEEDS: [&str; 3] = ["LATTICE_FUZZ_SEED", "LATTICE_KILL_SEED", "LATTICE_OTHERS_SEED"];
 
 const SHARED_MEMORY: &str = "/dev/shm";
 

@@ -32,6 +32,10 @@ pub(crate) enum Defect {
     RecordedTwice,
     /// Any worktree may end an operation.
     AnyWorktree,
+    /// What others pushed is taken for ours.
+    StrangersAreOurs,
+    /// Every branch has landed.
+    LandedTooSoon,
     /// Something that cannot happen happens.
     Panic,
 }
@@ -51,6 +55,8 @@ impl Defect {
             Self::UnreadableIgnored => "unreadable-ignored",
             Self::RecordedTwice => "recorded-twice",
             Self::AnyWorktree => "any-worktree",
+            Self::StrangersAreOurs => "strangers-are-ours",
+            Self::LandedTooSoon => "landed-too-soon",
             Self::Panic => "panic",
         }
     }

@@ -42,6 +42,16 @@ impl Storm {
             Kind::Absorb => {
                 let line: Vec<_> = world.downstack(here?).into_iter().chain([here?]).collect();
                 let lowest = *line.first()?;
+                // Beside the line, a branch that is not on its parent's tip comes along only if what it stands on changes,
+                // which depends on where the hunks belong.
+                let stands = |branch: &str| {
+                    let below = world.parent(branch).and_then(|parent| world.tip(parent));
+                    world.base(branch) == below.map(String::as_str)
+                };
+                let beside = world.upstack(lowest).into_iter().filter(|branch| !line.contains(branch));
+                if !beside.into_iter().all(stands) {
+                    return None;
+                }
                 expected.bring(world, lowest);
                 expected.bring_all(world, world.upstack(lowest));
                 for branch in world.upstack(lowest).into_iter().chain([lowest]) {

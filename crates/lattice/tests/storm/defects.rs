@@ -4,6 +4,7 @@ use crate::action::actions;
 use crate::crowd::crowd;
 use crate::fuzz::{Codes, LENGTH, run};
 use crate::kill::find;
+use crate::others;
 
 /// Found by the fuzzer, beginning with the list of this seed.
 const BY_FUZZER: [(&str, u64); 8] = [
@@ -21,6 +22,9 @@ const BY_FUZZER: [(&str, u64); 8] = [
 const BY_KILLER: [(&str, &str); 2] = [("marker-missing", "restack"), ("journal-stale", "restack")];
 
 const BY_CROWD: [&str; 2] = ["lock-ignored", "recorded-twice"];
+
+/// Found where others push, beginning with the list of this seed.
+const BY_OTHERS: [(&str, u64); 2] = [("strangers-are-ours", 1), ("landed-too-soon", 1)];
 
 /// How many lists are tried.
 const LISTS: u64 = 12;
@@ -54,6 +58,15 @@ fn the_fuzzer_finds_the_defects_of_results() {
             None
         }
         None => Some((*defect).to_owned()),
+    });
+    assert!(missed.is_empty(), "not found: {missed:?}");
+}
+
+#[test]
+fn the_storm_at_the_remote_finds_the_defects_of_pushes_and_landings() {
+    let missed = in_parallel(&BY_OTHERS, |(defect, first)| {
+        let found = (*first..*first + LISTS).find(|seed| others::run(&others::moves(*seed), Some(defect)).is_err());
+        found.is_none().then(|| (*defect).to_owned())
     });
     assert!(missed.is_empty(), "not found: {missed:?}");
 }

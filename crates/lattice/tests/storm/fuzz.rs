@@ -47,9 +47,8 @@ pub(crate) fn run(actions: &[Action], defect: Option<&'static str>, codes: &Code
 
 pub(crate) type Codes = Mutex<BTreeMap<String, usize>>;
 
-/// Leaves out whatever is not needed for the same violation.
-fn shrink(failing: &[Action], kind: &str) -> Vec<Action> {
-    let codes = Codes::default();
+/// Leaves out whatever is not needed to fail in the same way; `fails` says at which place a list does.
+pub(crate) fn shrink<T: Clone>(failing: &[T], fails: impl Fn(&[T]) -> Option<usize>) -> Vec<T> {
     let mut best = failing.to_vec();
     let mut attempts = 0;
     let mut size = best.len() / 2;
@@ -59,12 +58,12 @@ fn shrink(failing: &[Action], kind: &str) -> Vec<Action> {
             let mut shorter = best.clone();
             shorter.drain(from..(from + size).min(best.len()));
             attempts += 1;
-            match run(&shorter, None, &codes) {
-                Err((at, violation)) if violation.kind == kind => {
+            match fails(&shorter) {
+                Some(at) => {
                     shorter.truncate(at + 1);
                     best = shorter;
                 }
-                _ => from += size,
+                None => from += size,
             }
         }
         size /= 2;
@@ -106,7 +105,7 @@ fn what_failed_once_fails_no_more() {
 }
 
 // proves: ST-13.3-1, ST-13.3-2, ST-13.3-3, ST-13.3-4, ST-13.3-5, ST-1.2-5, ST-15-2
-// proves partly: ST-0-5 — changes by plain git and by hand; no pushes to a remote
+// proves partly: ST-0-5 — plain git and changes by hand; those who push are in others.rs
 #[test]
 fn no_mixture_of_commands_and_plain_git_breaks_a_promise() {
     let steps = usize::try_from(number("LATTICE_FUZZ_STEPS", STEPS as u64)).expect("a size");
@@ -123,7 +122,9 @@ fn no_mixture_of_commands_and_plain_git_breaks_a_promise() {
                 while let Some(seed) = seeds.get(next.fetch_add(1, Ordering::SeqCst)) {
                     let list = actions(*seed, LENGTH);
                     if let Err((at, violation)) = run(&list, None, &codes) {
-                        let short = shrink(&list[..list.len().min(at + 1)], &violation.kind);
+                        let same = |(at, again): (usize, Violation)| (again.kind == violation.kind).then_some(at);
+                        let fails = |list: &[Action]| run(list, None, &Codes::default()).err().and_then(same);
+                        let short = shrink(&list[..list.len().min(at + 1)], fails);
                         let again = run(&short, None, &codes).err().map_or(violation, |(_, violation)| violation);
                         let mut failures = failures.lock().expect("nobody panics with it");
                         // A long run tells what it found while it goes on.

@@ -11,6 +11,7 @@ mod faults;
 mod fuzz;
 mod kill;
 mod oracle;
+mod others;
 mod outside;
 mod storm;
 mod world;
