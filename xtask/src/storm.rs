@@ -54,11 +54,11 @@ const STORMS: [Storm; 7] = [
     Storm {
         name: "others",
         suite: "storm",
-        test: "others::whatever_others_push_nothing_is_lost_and_no_success_is_false",
+        test: "others::whatever_others_push_or_click_nothing_is_lost_and_no_success_is_false",
         variables: &["LATTICE_OTHERS_STEPS", "LATTICE_OTHERS_SEED"],
         otherwise: "5000",
         amount: "{} steps",
-        about: "Others push, rewrite, land and delete on a remote with plain git while we submit, sync, get and merge.",
+        about: "Others push, rewrite, land and delete with plain git, and click on GitHub, while we submit, sync, get and merge.",
         task: "others",
     },
     Storm {

@@ -6,6 +6,7 @@ mod graphql;
 mod login;
 mod seed;
 mod shape;
+mod site;
 mod stacks;
 mod state;
 mod tls;
@@ -18,6 +19,7 @@ use serde_json::{Value, json};
 
 pub use git::http_backend;
 pub use shape::DESCRIPTION_FILE;
+pub use site::Click;
 pub use state::Fault;
 
 use self::git::Bare;
@@ -109,6 +111,15 @@ impl GitHub {
     /// A handle to the bare repository.
     pub fn bare(&self, repo: &TestRepo, slug: &str) -> TestRepo {
         repo.beside(&self.shared.root.join(format!("{slug}.git")))
+    }
+
+    /// Tells Lattice where this GitHub is, for all repositories of the sandbox.
+    pub fn introduce(&self, repo: &TestRepo) {
+        let folder = repo.sandbox().root().join("home/.config/lattice");
+        std::fs::create_dir_all(&folder).expect("the sandbox can be written");
+        let (web, api) = (self.web_url(), self.api_url());
+        let config = format!("[github]\nweb_url = \"{web}\"\napi_url = \"{api}\"\nclient_id = \"Iv1.client\"\n");
+        std::fs::write(folder.join("config.toml"), config).expect("the sandbox can be written");
     }
 
     /// Accepts a token as this user's.

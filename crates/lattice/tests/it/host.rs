@@ -112,22 +112,8 @@ impl World {
         let remote = github.bare(&repo, "acme/tools");
         repo.git(&["remote", "add", "origin", &url]);
         repo.git(&["push", "--quiet", "origin", "main"]);
-        let world = Self { repo, remote, url, github: Some(github), _server: None, _daemon: None };
-        world.configure(&world.repo);
-        world
-    }
-
-    /// Tells Lattice where GitHub is, for all repositories of the sandbox.
-    fn configure(&self, repo: &TestRepo) {
-        let Some(github) = &self.github else { return };
-        let folder = repo.sandbox().root().join("home/.config/lattice");
-        std::fs::create_dir_all(&folder).expect("the sandbox can be written");
-        let config = format!(
-            "[github]\nweb_url = \"{}\"\napi_url = \"{}\"\nclient_id = \"Iv1.client\"\n",
-            github.web_url(),
-            github.api_url()
-        );
-        std::fs::write(folder.join("config.toml"), config).expect("the sandbox can be written");
+        github.introduce(&repo);
+        Self { repo, remote, url, github: Some(github), _server: None, _daemon: None }
     }
 
     fn move_to(&mut self, url: String) {

