@@ -233,7 +233,9 @@ impl Executor<'_> {
         if let Some(head) = &prepared.head_after {
             let current = self.head_commit().map(|(head, _)| head).ok();
             if current.as_ref() != Some(head) {
-                self.git.set_head(head, &self.head_reason(current.as_ref(), head))?;
+                // A HEAD that is nowhere was on a branch that is gone, to which nobody can go back.
+                let before = self.journal.worktree.as_ref().filter(|_| current.is_some());
+                self.git.set_head(head, &self.head_reason(before.map(|before| &before.head), head))?;
             }
         }
         if let IndexAfter::Restored(tree) = prepared.index {
@@ -243,9 +245,11 @@ impl Executor<'_> {
         Ok(())
     }
 
-    /// Git finds `@{-1}` by these words.
-    fn head_reason(&self, from: Option<&HeadValue>, to: &HeadValue) -> String {
-        let (Some(from), HeadValue::Branch(to)) = (from, to) else { return self.reason() };
+    /// Git finds `@{-1}` by these words. After a conflict HEAD is in the middle of a rebase, where nobody goes back to.
+    fn head_reason(&self, before: Option<&HeadValue>, to: &HeadValue) -> String {
+        let (Some(from), HeadValue::Branch(to)) = (before.filter(|before| *before != to), to) else {
+            return self.reason();
+        };
         let from = match from {
             HeadValue::Branch(branch) => branch.to_string(),
             HeadValue::Detached(commit) => commit.to_string(),

@@ -67,6 +67,18 @@ fn a_dash_is_the_branch_before_for_lattice_and_for_git() {
 }
 
 #[test]
+fn a_dash_is_the_branch_before_after_a_conflict_too() {
+    let repo = TestRepo::draw("main* <- a");
+    repo.commit_file("a.txt", "of the trunk\n", "the same file");
+    lattice(&repo).args(["checkout", "a"]).ok();
+    lattice(&repo).arg("restack").fails(4);
+    repo.write("a.txt", "both\n");
+    lattice(&repo).args(["continue", "-a"]).ok();
+    lattice(&repo).args(["checkout", "-"]).ok();
+    assert_eq!(head(&repo), "main", "and no commit in the middle of the rebase");
+}
+
+#[test]
 fn an_untracked_branch_can_be_checked_out() {
     let repo = TestRepo::draw("main* <- a");
     repo.git(&["branch", "loose"]);
