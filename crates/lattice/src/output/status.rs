@@ -7,6 +7,8 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use rustix::termios::LocalModes;
+
 use super::{Style, printable};
 use crate::app::{App, Format, Noise};
 
@@ -80,6 +82,11 @@ pub(crate) fn columns(terminal: impl AsFd) -> Option<usize> {
     Some(usize::from(size.ws_col)).filter(|columns| *columns > 0)
 }
 
+/// Whether what is typed does not appear on the terminal.
+fn is_hidden() -> bool {
+    rustix::termios::tcgetattr(std::io::stderr()).is_ok_and(|modes| !modes.local_modes.contains(LocalModes::ECHO))
+}
+
 /// Removes the line if it stands there.
 pub(super) fn make_room() {
     let mut terminal = terminal();
@@ -117,8 +124,8 @@ pub(crate) fn reading(app: &App) -> Option<fn(usize, usize)> {
     })
 }
 
-/// Says what is waited for if it takes long. It is written once and never again: a program of Git's may ask for a
-/// password on the same terminal.
+/// Says what is waited for if it takes long. It is a line of its own that stays, and nothing while a password is typed:
+/// programs that Git starts, such as ssh and hooks, write to the same terminal.
 #[derive(Debug)]
 pub(crate) struct Waiting {
     end: Option<Sender<()>>,
@@ -127,13 +134,12 @@ pub(crate) struct Waiting {
 
 impl Waiting {
     pub(crate) fn begin(app: &App, what: &str) -> Option<Self> {
-        let line = StatusLine::new(app)?;
-        let status = Status { said: what.to_owned(), ..Status::default() };
+        StatusLine::new(app)?;
+        let remark = format!("{what}\n");
         let (end, ended) = channel();
         let thread = std::thread::spawn(move || {
-            if ended.recv_timeout(LONG) == Err(RecvTimeoutError::Timeout) {
-                line.show(&status);
-                let _ = ended.recv();
+            if ended.recv_timeout(LONG) == Err(RecvTimeoutError::Timeout) && !is_hidden() && !terminal().is_asking {
+                write(&remark);
             }
         });
         Some(Self { end: Some(end), thread: Some(thread) })

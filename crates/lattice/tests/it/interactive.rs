@@ -228,14 +228,16 @@ fn nobody_is_asked_without_a_terminal_or_when_told_not_to() {
 fn whoever_waits_on_a_terminal_is_told_for_what_and_nobody_else_is() {
     let repo = TestRepo::draw("main <- a*");
     crate::host::with_remote(&repo);
-    let slow = || {
+    let slow = |what: &str| {
         let mut wrapper = GitWrapper::new(&repo);
-        wrapper.on("ls-remote", 1, Action::Run("sleep 2".to_owned()));
+        wrapper.on("ls-remote", 1, Action::Run(what.to_owned()));
         lattice(&repo).wrapper(&wrapper).arg("sync")
     };
-    let shown = slow().terminal().run();
-    assert!(shown.stdout.contains("waiting for the remote"), "{}", shown.snapshot());
-    let piped = slow().ok();
+    let shown = slow("sleep 2").terminal().run();
+    assert!(shown.stdout.contains("waiting for the remote\n"), "a line of its own: {}", shown.snapshot());
+    let asked = slow("stty -echo < /dev/tty; sleep 2; stty echo < /dev/tty").terminal().run();
+    assert!(!asked.stdout.contains("waiting"), "not while a password is typed: {}", asked.snapshot());
+    let piped = slow("sleep 2").ok();
     assert!(!(piped.stdout.clone() + &piped.stderr).contains("waiting"), "{}", piped.snapshot());
 
     for number in 0..2_000 {
