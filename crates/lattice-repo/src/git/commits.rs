@@ -27,6 +27,12 @@ impl RawCommit {
         Self { encoding: None, ..self }
     }
 
+    /// Git makes no commit for an author whose name is nothing but signs.
+    pub(crate) fn has_author_name(&self) -> bool {
+        let name = self.author.split(|byte| *byte == b'<').next().unwrap_or_default();
+        name.iter().any(|byte| *byte > b' ' && !b".,:;<>\"\\'".contains(byte))
+    }
+
     /// `Name <mail>`.
     pub(crate) fn author_name(&self) -> String {
         let author = String::from_utf8_lossy(&self.author).into_owned();

@@ -167,13 +167,13 @@ impl Git {
         self.commit_tree(NewCommit { tree, parents, message, authored_by: None, sign: Sign::No })
     }
 
-    /// One commit for all of `head` that `base` does not have. Its author is that of the first one.
+    /// One commit for all of `head` that `base` does not have. Its author is that of the first one, if Git takes that name.
     pub(crate) fn squashed(&self, tree: Oid, (base, head): (Oid, Oid), message: &str) -> Result<Oid, GitError> {
         let mut objects = self.object_reader()?;
         let read = |commit| objects.commit(commit);
         let commits: Vec<_> = self.between(base, head)?.into_iter().map(read).collect::<Result<_, _>>()?;
         let message = with_authors(message, &commits).into_bytes();
-        let first = commits.into_iter().next().map(RawCommit::without_encoding);
+        let first = commits.into_iter().next().map(RawCommit::without_encoding).filter(RawCommit::has_author_name);
         let (parents, authored_by) = (vec![base], first.as_ref());
         self.commit_tree(NewCommit { tree, parents, message, authored_by, sign: Sign::No })
     }
@@ -232,10 +232,15 @@ fn with_authors(message: &str, commits: &[RawCommit]) -> String {
     let rest = rest.join("\n");
     let rest = rest.trim_end();
     // Only the last paragraph counts, and only if nothing else is in it.
-    let is_trailer = |line: &str| line.split_once(": ").is_some_and(|(key, _)| !key.contains(' '));
+    let is_trailer = |line: &str| line.split_once(": ").is_some_and(|(key, _)| is_token(key));
     let ends_with_trailers = rest.rsplit_once("\n\n").is_some_and(|(_, last)| last.lines().all(is_trailer));
     let gap = if lines.is_empty() || ends_with_trailers { "" } else { "\n" };
     format!("{rest}\n{gap}{lines}")
+}
+
+/// Whether Git takes this for the key of a trailer.
+fn is_token(key: &str) -> bool {
+    !key.is_empty() && key.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
 }
 
 /// Whether one push can name all of these.
