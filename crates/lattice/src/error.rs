@@ -26,6 +26,9 @@ pub(crate) enum Code {
     Internal = 70,
 }
 
+/// How a hint begins where all is as it was.
+const UNCHANGED: &str = "nothing was changed";
+
 /// A failure, ready to be shown.
 #[derive(Debug)]
 pub(crate) struct Failure {
@@ -67,6 +70,16 @@ impl Failure {
     pub(crate) fn cause(mut self, cause: impl Into<String>) -> Self {
         self.causes.push(cause.into());
         self
+    }
+
+    /// The same after parts of the command were done: a line for each thing that was.
+    pub(crate) fn after(self, done: &str) -> Self {
+        if done.is_empty() {
+            return self;
+        }
+        let hints = self.hints.iter().map(|hint| hint.replacen(UNCHANGED, "nothing else was changed", 1)).collect();
+        let told = |failure: Self, line: &str| failure.cause(format!("before that: {}", line.trim()));
+        done.lines().fold(Self { hints, ..self }, told)
     }
 
     fn code(mut self, code: Code) -> Self {
@@ -329,7 +342,6 @@ impl From<DeriveError> for Failure {
 
 impl From<ExecuteError> for Failure {
     fn from(error: ExecuteError) -> Self {
-        const UNCHANGED: &str = "nothing was changed";
         let text = error.to_string();
         match error {
             ExecuteError::Git(error) => Self::from(error),

@@ -73,15 +73,20 @@ impl Engine {
         Ok(got)
     }
 
-    /// The branch and those below it that are not tracked here, topmost first.
+    /// The branch and those below it that are not tracked here, or are copies that the remote has newer, topmost first.
     fn chain(&self, host: &Host, snapshot: &Snapshot, target: &str) -> Result<Vec<Wanted>, EngineError> {
         let trunk =
             snapshot.settings.trunk.clone().ok_or_else(|| Refusal::new("no-trunk", "no trunk is configured"))?;
+        let there = self.repo.tracking(host.reading.name())?;
+        let is_old = |branch: &BranchName| {
+            is_copy(snapshot, branch) && there.get(branch).is_some_and(|there| Some(*there) != snapshot.tip(branch))
+        };
         let mut chain: Vec<Wanted> = Vec::new();
         let mut next = Some(self.wanted(host, snapshot, &trunk, target)?);
         while let Some(wanted) = next {
             let below = wanted.base.clone();
-            let known = below == trunk || snapshot.is_tracked(&below) || chain.iter().any(|w| w.branch == below);
+            let is_here = snapshot.is_tracked(&below) && !is_old(&below);
+            let known = below == trunk || is_here || chain.iter().any(|wanted| wanted.branch == below);
             chain.push(wanted);
             if known || chain.len() > DEPTH {
                 break;
@@ -150,7 +155,7 @@ impl Engine {
             Ok(Get {
                 branch: wanted.branch.clone(),
                 at,
-                relation: engine.relation(host, snapshot, (&wanted.branch, at)).map_err(failed)?,
+                relation: engine.relation(host, snapshot, (&wanted.branch, &parent, at)).map_err(failed)?,
                 parent,
                 base,
                 freeze: options.freeze,
@@ -181,7 +186,7 @@ impl Engine {
         &self,
         host: &Host,
         snapshot: &Snapshot,
-        (branch, at): (&BranchName, Oid),
+        (branch, parent, at): (&BranchName, &BranchName, Oid),
     ) -> Result<Relation, EngineError> {
         let Some(here) = snapshot.tip(branch) else { return Ok(Relation::Absent) };
         if here == at || self.repo.is_ancestor(at, here)? {
@@ -189,16 +194,20 @@ impl Engine {
         }
         // A copy that is where the remote once had it has nothing of its own that could be lost. It follows once what it
         // stands on has.
-        let is_copy = || -> Result<bool, EngineError> {
-            let Some((metadata, _)) = snapshot.metadata_of(branch) else { return Ok(false) };
-            let below = snapshot.tip(metadata.parent.name()).filter(|_| !snapshot.is_trunk(metadata.parent.name()));
-            Ok(metadata.freeze.reason() == Some(FETCHED)
+        let follows = || -> Result<bool, EngineError> {
+            let below = snapshot.tip(parent).filter(|_| !snapshot.is_trunk(parent));
+            Ok(is_copy(snapshot, branch)
                 && self.repo.was_at(host.reading.name(), branch, here)
                 && below.map_or(Ok(true), |below| self.repo.is_ancestor(below, at))?)
         };
-        Ok(match self.repo.is_ancestor(here, at)? || is_copy()? {
+        Ok(match self.repo.is_ancestor(here, at)? || follows()? {
             true => Relation::Behind,
             false => Relation::Diverged,
         })
     }
+}
+
+/// Whether a branch is somebody else's, and was taken in to be looked at.
+fn is_copy(snapshot: &Snapshot, branch: &BranchName) -> bool {
+    snapshot.metadata_of(branch).is_some_and(|(metadata, _)| metadata.freeze.reason() == Some(FETCHED))
 }

@@ -151,13 +151,14 @@ impl Engine {
         let sync = SyncOptions { restack: RestackFirst::Yes, hooks: options.hooks };
         let synced = self.sync(&Mode::Execute, sync, |found| {
             BTreeSet::from_iter(found.iter().filter(|branch| *branch == landed).cloned())
-        })?;
+        });
         for outcome in synced.outcomes {
             if matches!(outcome, Outcome::Paused(_) | Outcome::Gated(_)) {
                 return Ok(Some(outcome));
             }
             done.push(outcome);
         }
+        synced.end?;
         let Some(next) = next else { return Ok(None) };
         if self.scan(ReadWorkingCopy::No)?.needs_restack(next) {
             // It conflicts, and was left out for the sake of other stacks. What is to land next cannot be.

@@ -142,12 +142,15 @@ impl Engine {
         snapshot: &Snapshot,
         bases: Vec<(BranchName, Oid)>,
     ) -> Result<BTreeSet<BranchName>, EngineError> {
-        let Some((trunk, _)) = snapshot.trunk() else { return Ok(BTreeSet::new()) };
+        let Some((trunk, here)) = snapshot.trunk() else { return Ok(BTreeSet::new()) };
         let seen = self.repo.tracking(host.reading.name())?.get(trunk).copied();
-        let private = match seen {
+        let mut private = match seen {
             Some(seen) => self.beyond(bases, seen)?,
             None => bases,
         };
+        // What is below a branch may also be what landed in another form, or was the trunk's once.
+        let elsewhere = self.beyond(private.clone(), here)?;
+        private.retain(|base| !elsewhere.contains(base));
         if private.is_empty() || self.access(host)? != AccessReading::Granted {
             return Ok(BTreeSet::new());
         }

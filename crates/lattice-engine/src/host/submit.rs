@@ -134,12 +134,18 @@ impl Engine {
         let moves = |branch: &BranchName| {
             snapshot.metadata_of(branch).is_some_and(|(metadata, _)| !metadata.freeze.is_frozen())
         };
-        let bases = super::bases(&snapshot, &whole_stack(&snapshot, start)).into_iter();
-        let bases = bases.map(|(branch, base)| if moves(&branch) { (branch, tip) } else { (branch, base) });
+        let mut bases = super::bases(&snapshot, &whole_stack(&snapshot, start));
+        bases.retain(|(branch, _)| moves(branch));
+        let moved = bases.iter().map(|(branch, _)| (branch.clone(), tip)).collect();
         let mut facts = host.offline_facts();
-        facts.private = self.private(host, &snapshot, bases.collect())?;
-        let private = facts.private.clone();
-        Ok(private.iter().try_for_each(|branch| facts.check_public(branch, trunk))?)
+        facts.private = self.private(host, &snapshot, moved)?;
+        let Some(branch) = facts.private.first() else { return Ok(()) };
+        let refused = facts.check_public(branch, trunk);
+        let is_private_now = !self.private(host, &snapshot, bases)?.is_empty();
+        Ok(refused.map_err(|refusal| match is_private_now {
+            true => refusal,
+            false => refusal.hint("or leave it where it stands: lattice submit --no-restack"),
+        })?)
     }
 
     fn restack_for(&self, options: &SubmitOptions) -> Result<Outcome, EngineError> {

@@ -34,6 +34,8 @@ pub struct Synced {
     pub landed: Vec<BranchName>,
     /// Branches that have commits on the remote which were never here, parents first.
     pub theirs: Vec<BranchName>,
+    /// What stopped it. All that `outcomes` says was done before.
+    pub end: Result<(), EngineError>,
 }
 
 impl Engine {
@@ -43,16 +45,27 @@ impl Engine {
         mode: &Mode,
         options: SyncOptions,
         choose: impl FnOnce(&[BranchName]) -> BTreeSet<BranchName>,
-    ) -> Result<Synced, EngineError> {
+    ) -> Synced {
+        let (outcomes, landed, theirs) = (Vec::new(), Vec::new(), Vec::new());
+        let mut synced = Synced { outcomes, pulls: BTreeMap::new(), landed, theirs, end: Ok(()) };
+        synced.end = self.sync_parts(mode, options, choose, &mut synced);
+        synced
+    }
+
+    fn sync_parts(
+        &self,
+        mode: &Mode,
+        options: SyncOptions,
+        choose: impl FnOnce(&[BranchName]) -> BTreeSet<BranchName>,
+        synced: &mut Synced,
+    ) -> Result<(), EngineError> {
         let host = self.host()?;
-        let mut synced =
-            Synced { outcomes: Vec::new(), pulls: BTreeMap::new(), landed: Vec::new(), theirs: Vec::new() };
         if let Some(bundle) = self.blocked(&Sync::probe(host.offline_facts(), options.hooks))? {
             synced.stops(Outcome::Gated(bundle));
-            return Ok(synced);
+            return Ok(());
         }
         if synced.stops(self.fetch(&host, mode, "sync")?) {
-            return Ok(synced);
+            return Ok(());
         }
         let snapshot = self.scan(ReadWorkingCopy::No)?;
         let tracked: Vec<_> = snapshot.tracked().map(|(metadata, _)| metadata.name.clone()).collect();
@@ -69,18 +82,18 @@ impl Engine {
         synced.landed = landed.iter().filter_map(whole).collect();
         synced.theirs.retain(|branch| !synced.landed.contains(branch));
         let delete = if *mode == Mode::Execute { choose(&synced.landed) } else { BTreeSet::new() };
-        let kept: BTreeSet<_> = synced.landed.iter().filter(|branch| !delete.contains(*branch)).cloned().collect();
         let request = Sync { trunk, landed, delete, hooks: options.hooks, host: facts };
         if synced.stops(self.run(mode, ReadWorkingCopy::No, |_, _| Ok(request))?) || *mode == Mode::DryRun {
-            return Ok(synced);
+            return Ok(());
         }
-        synced.landed.retain(|branch| kept.contains(branch));
-        if options.restack == RestackFirst::Yes && self.restack_all(&kept, options.hooks, &mut synced)? {
-            return Ok(synced);
+        let snapshot = self.scan(ReadWorkingCopy::No)?;
+        synced.landed.retain(|branch| snapshot.tip(branch).is_some());
+        if options.restack == RestackFirst::Yes && self.restack_all(&snapshot, options.hooks, synced)? {
+            return Ok(());
         }
         let relinked = self.relink(&host, "sync", &synced.pulls.clone())?;
         synced.stops(relinked);
-        Ok(synced)
+        Ok(())
     }
 
     /// An operation of its own that moves remote-tracking refs only.
@@ -159,20 +172,15 @@ impl Engine {
 
     /// Restacks every stack but what has landed. Where there are several, one that conflicts stays as it is; true if the
     /// only one stops at a conflict.
-    fn restack_all(
-        &self,
-        landed: &BTreeSet<BranchName>,
-        hooks: Hooks,
-        synced: &mut Synced,
-    ) -> Result<bool, EngineError> {
-        let snapshot = self.scan(ReadWorkingCopy::No)?;
+    fn restack_all(&self, snapshot: &Snapshot, hooks: Hooks, synced: &mut Synced) -> Result<bool, EngineError> {
+        let landed: BTreeSet<_> = synced.landed.iter().cloned().collect();
         let movable = snapshot.tracked().map(|(metadata, _)| metadata).filter(|metadata| !metadata.freeze.is_frozen());
         let mut names = movable.map(|metadata| &metadata.name).filter(|name| !landed.contains(*name));
         if !names.any(|name| snapshot.needs_restack(name)) {
             return Ok(false);
         }
         let trunk = snapshot.settings.trunk.clone();
-        let request = Restack { landed: landed.clone(), ..Restack::new(trunk, Reach::Upstack, hooks) };
+        let request = Restack { landed, ..Restack::new(trunk, Reach::Upstack, hooks) };
         Ok(synced.stops(self.run(&Mode::Execute, ReadWorkingCopy::No, |_, _| Ok(request))?))
     }
 }

@@ -67,9 +67,7 @@ fn reply(merged: Merged, method: MergeMethod) -> Result<Reply, Failure> {
         }
         Err(failure) => {
             let stories = landed.into_iter().map(story).collect::<Result<Vec<_>, Failure>>()?.concat();
-            let told = |failure: Failure, line: &str| failure.cause(format!("before that: {}", line.trim()));
-            let failure = stories.lines().fold(failure, told);
-            Err(Failure { landed: names.iter().map(ToString::to_string).collect(), ..failure })
+            Err(Failure { landed: names.iter().map(ToString::to_string).collect(), ..failure.after(&stories) })
         }
     }
 }

@@ -38,7 +38,7 @@ pub(crate) fn run(app: &App, arguments: &Arguments) -> Result<Reply, Failure> {
         (false, Interaction::Never) => BTreeSet::new(),
     };
     let options = SyncOptions { restack, hooks: app.hooks };
-    let synced = app.engine()?.sync(&mode(app, arguments.preview), options, choose)?;
+    let synced = app.engine()?.sync(&mode(app, arguments.preview), options, choose);
     let pulls = hosted::lowest_first(&synced.pulls);
     let (mut text, mut done) = (String::new(), String::new());
     let mut last = None;
@@ -59,6 +59,7 @@ pub(crate) fn run(app: &App, arguments: &Arguments) -> Result<Reply, Failure> {
         }
         last = Some(reply);
     }
+    synced.end.map_err(|error| done_before(error.into(), &done))?;
     let reply = last.ok_or_else(|| Failure::new("nothing", "nothing was done"))?;
     let theirs: Vec<_> = synced.theirs.iter().map(ToString::to_string).collect();
     let mut reply = reply
@@ -86,7 +87,7 @@ fn done_before(failure: Failure, done: &str) -> Failure {
     if done.is_empty() {
         return failure;
     }
-    let failure = done.lines().fold(failure, |failure, line| failure.cause(format!("done before that: {line}")));
+    let failure = failure.after(done);
     match failure.code {
         Code::Paused => failure.hint("lattice undo, after an abort, takes back what was done before"),
         _ => failure.hint("lattice undo takes back what was done before"),

@@ -157,7 +157,7 @@ fn what_was_done_before_a_conflict_is_told() {
     bob.commit_file("README", "theirs\n", "theirs");
     bob.git(&["push", "--quiet", "origin", "main"]);
     let paused = world.lattice().arg("sync").fails(4).stderr;
-    assert!(paused.contains("done before that: moved main to"), "{paused}");
+    assert!(paused.contains("before that: moved main to"), "{paused}");
     assert!(paused.contains("lattice undo"), "and how to take it back: {paused}");
 }
 
@@ -246,4 +246,90 @@ fn a_landed_branch_that_stays_does_not_stand_on_one_that_was_deleted() {
     assert_eq!(world.repo.metadata("b")["parent"]["name"], json!("main"), "{}", output.snapshot());
     assert_eq!(world.repo.metadata("c")["parent"]["name"], json!("b"));
     world.lattice().arg("doctor").ok();
+}
+
+#[test]
+fn what_was_done_before_a_failure_is_told_and_not_called_unchanged() {
+    let world = World::path("main <- a*");
+    world.repo.write("README", "ours\n");
+    world.run("modify -a");
+    let bob = world.colleague("bob");
+    bob.commit_file("README", "theirs\n", "theirs");
+    bob.git(&["push", "--quiet", "origin", "main"]);
+    world.repo.write("a.txt", "not committed\n");
+    let failed = world.lattice().arg("sync").fails(1).stderr;
+    assert!(failed.contains("before that: moved main to"), "{failed}");
+    assert!(failed.contains("nothing else was changed") && !failed.contains("nothing was changed"), "{failed}");
+}
+
+#[test]
+fn copies_of_a_stack_follow_together_from_the_topmost() {
+    let world = World::path("main <- a <- b*");
+    world.run("submit");
+    let bob = world.colleague("bob");
+    world.lattice_in(&bob).args(["get", "b"]).ok();
+    world.run("checkout a");
+    world.repo.write("a.txt", "amended\n");
+    world.run("modify -a");
+    world.run("submit --stack");
+    world.lattice_in(&bob).args(["get", "b"]).ok();
+    for branch in ["a", "b"] {
+        assert_eq!(bob.rev(branch), world.repo.rev(branch), "{branch} follows");
+    }
+    assert_eq!(bob.metadata("b")["base"]["oid"], json!(bob.rev("a")), "and b has only its own commits");
+}
+
+#[test]
+fn a_landed_branch_in_another_worktree_stays_as_it_is() {
+    let world = World::path("main <- a*");
+    world.repo.write("a.txt", "again\n");
+    world.run("modify -c -a -m again");
+    world.run("submit");
+    world.run("checkout main");
+    let before = world.repo.rev("a");
+    let other = world.repo.worktree("other", "a");
+    let bob = world.colleague("bob");
+    bob.git(&["merge", "--quiet", "--squash", "origin/a"]);
+    bob.git(&["commit", "--quiet", "--message", "all of it"]);
+    bob.git(&["push", "--quiet", "origin", "main"]);
+    let synced = world.run("sync --force");
+    assert_eq!(synced["landed"], json!(["a"]), "{synced:#}");
+    assert_eq!([world.repo.rev("a"), other.rev("HEAD")], [before.clone(), before], "nothing is brought onto itself");
+}
+
+#[test]
+fn what_landed_in_another_form_below_a_copy_is_not_private() {
+    let world = World::path("main <- a <- b*");
+    world.run("submit");
+    let bob = world.colleague("bob");
+    world.lattice_in(&bob).args(["get", "b"]).ok();
+    bob.write("c.txt", "c\n");
+    world.lattice_in(&bob).args(["create", "c", "-a", "-m", "on a copy"]).ok();
+    world.run("checkout a");
+    world.run("merge --confirm");
+    world.lattice_in(&bob).arg("sync").ok();
+    assert_eq!(bob.metadata("b")["parent"]["name"], json!("main"));
+    world.lattice_in(&bob).args(["submit", "--no-edit"]).ok();
+    assert_eq!(world.remote_tip("c"), Some(bob.rev("c")));
+}
+
+#[test]
+fn a_squash_names_others_below_any_text_and_has_an_author_whatever_the_first_one_is_called() {
+    let world = World::path("main*");
+    world.repo.write("a.txt", "a\n");
+    world.lattice().args(["create", "a", "-a", "-m", "Title\n\n**Why**: because"]).ok();
+    let nameless = world.repo.git(&["cat-file", "commit", "HEAD"]);
+    let author = nameless.lines().find(|line| line.starts_with("author ")).expect("an author");
+    let nobody = format!("author  {}", &author[author.find('<').expect("an address")..]);
+    let nameless = nameless.replace(author, &nobody) + "\n";
+    let made = world.repo.git_with_input(&["hash-object", "-t", "commit", "-w", "--stdin"], nameless.as_bytes());
+    world.repo.git(&["reset", "--quiet", "--hard", String::from_utf8_lossy(&made).trim()]);
+    world.repo.write("b.txt", "b\n");
+    world.repo.git(&["add", "b.txt"]);
+    world.repo.git(&["-c", "user.name=Carl", "-c", "user.email=carl@example.com", "commit", "--quiet", "-m", "more"]);
+    world.run("submit --no-edit");
+    world.run("merge --confirm");
+    let shown = |format: &str| world.remote.git(&["log", "-1", &format!("--format={format}"), "main"]);
+    assert!(shown("%B").contains("**Why**: because"), "{}", shown("%B"));
+    assert!(shown("%(trailers:key=Co-authored-by)").contains("Carl <carl@example.com>"), "{}", shown("%B"));
 }
