@@ -240,7 +240,7 @@ impl SandboxError {
             (Stage::Landlock, _) => "Landlock must be among the kernel's security modules (boot parameter lsm=)",
             (Stage::Folders, libc::EACCES) => "give others the right to enter the folders on the way to it (chmod o+x)",
             (Stage::Command, libc::ENOENT) => {
-                "the sandbox sees /usr and the folder of the program itself; is it installed?"
+                "the sandbox sees /usr and the program itself; is it installed, and is all it needs named in its `mounts`?"
             }
             (
                 Stage::Namespaces

@@ -129,7 +129,10 @@ pub(crate) fn spec(app: &App, (place, sprite): (&SpritePlace, &Sprite), going: G
     }
     let path = spec.environment.iter_mut().find(|(name, _)| name == "PATH");
     if let Some((_, path)) = path {
-        installed.iter().for_each(|folder| path.push_str(&format!(":{}/bin", folder.display())));
+        installed
+            .iter()
+            .filter(|place| place.is_dir())
+            .for_each(|folder| path.push_str(&format!(":{}/bin", folder.display())));
     }
     let checkout = engine.repository().work_dir.clone().unwrap_or_default();
     for layer in settings.layers.iter().filter(|layer| checkout.join(layer).is_dir()) {
