@@ -6,6 +6,8 @@ use lattice_model::id::OpId;
 use lattice_model::remote::{RefusedRef, RemoteError};
 use lattice_repo::{ExecuteError, GitError, LockError, ScanError};
 
+use crate::lifecycle::Outcome;
+
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
     #[error(transparent)]
@@ -26,6 +28,8 @@ pub enum EngineError {
     PushRefused { refused: Vec<RefusedRef> },
     #[error("the local part is done, and the remote part is not")]
     RemotePart { done: Vec<String>, source: Box<EngineError> },
+    #[error("a part of it was done, and the rest was not: {source}")]
+    After { done: Box<Outcome>, source: Box<EngineError> },
     #[error("requests cannot be made on this machine: {0}")]
     NoRuntime(String),
     #[error("this runs inside operation {op}, which has not ended")]

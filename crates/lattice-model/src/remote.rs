@@ -124,6 +124,8 @@ pub enum RemoteError {
     Unexpected(String),
     #[error("git failed: {0}")]
     Git(String),
+    #[error("git did not push, and the remote has what it had")]
+    NotSent { detail: String },
     /// All refs of one push go to git as arguments, which have a limit, and two pushes are not all or nothing.
     #[error("{count} refs are more than one push can take")]
     TooManyRefs { count: usize },

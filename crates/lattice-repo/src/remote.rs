@@ -106,18 +106,30 @@ impl Repo {
             return Ok(commits.len());
         }
         let tree = self.with_objects(|objects| objects.tree_of(trunk))?;
-        // The whole branch first: a squash has all of it, and none of its commits alone.
-        if let Some(tip) = commits.last()
-            && self.git.merged_tree(trunk, *tip)? == Some(tree)
-        {
+        let (Some(first), Some(tip)) = (commits.first(), commits.last()) else { return Ok(0) };
+        // The whole branch first: a squash has all of it, and none of its commits alone. What changes nothing is in every
+        // trunk, and says nothing.
+        if self.changes_something(*first, *tip)? && self.git.merged_tree(trunk, *tip)? == Some(tree) {
             return Ok(commits.len());
         }
+        let mut landed = 0;
         for (at, commit) in commits.iter().enumerate() {
             if self.git.merged_tree(trunk, *commit)? != Some(tree) {
-                return Ok(at);
+                break;
+            }
+            if self.changes_something(*commit, *commit)? {
+                landed = at + 1;
             }
         }
-        Ok(commits.len())
+        Ok(landed)
+    }
+
+    /// Whether the files are others after these commits than before the first of them.
+    fn changes_something(&self, first: Oid, last: Oid) -> Result<bool, GitError> {
+        let before = self.with_objects(|objects| objects.commit(first))?.parents.first().copied();
+        let Some(before) = before else { return Ok(true) };
+        let tree_of = |commit| self.with_objects(|objects| objects.tree_of(commit));
+        Ok(tree_of(before)? != tree_of(last)?)
     }
 
     /// Whether `ancestor` is an ancestor of `tip`.
@@ -183,6 +195,12 @@ impl Remote {
     /// Brings the remote-tracking refs up to date.
     pub(crate) fn fetch(&self) -> Result<(), RemoteError> {
         self.git.fetch_tracking(&self.name, self.credential.as_ref()).map_err(|error| self.failed(error))
+    }
+
+    /// The same remote for what is no work of anybody's: no hook has to look at it.
+    #[must_use]
+    pub fn without_hooks(&self) -> Self {
+        self.with_hooks(lattice_model::plan::Hooks::Skip)
     }
 
     pub(crate) fn with_hooks(&self, hooks: lattice_model::plan::Hooks) -> Self {
@@ -273,7 +291,10 @@ impl GitRemote for Remote {
             Err(error) => match self.blame(updates, &BTreeMap::new()) {
                 Ok(Pushed::Done) => Ok(Pushed::Done),
                 Ok(Pushed::Refused(refused)) if !refused.is_empty() => Ok(Pushed::Refused(refused)),
-                Ok(Pushed::Refused(_)) | Err(_) => Err(self.failed(error)),
+                Ok(Pushed::Refused(_)) => {
+                    Err(RemoteError::NotSent { detail: error.stderr().unwrap_or_default().to_owned() })
+                }
+                Err(_) => Err(self.failed(error)),
             },
         }
     }

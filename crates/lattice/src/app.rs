@@ -52,8 +52,10 @@ pub(crate) enum Noise {
 impl App {
     #[expect(clippy::disallowed_methods, reason = "the one place that reads directory, clock and environment")]
     pub(crate) fn new(global: &Global) -> std::io::Result<Self> {
-        let variables: Vec<_> = std::env::vars_os().collect();
         let here = std::env::current_dir()?;
+        // Who started this need not have said where.
+        let mut variables: Vec<_> = std::env::vars_os().filter(|(name, _)| name != "PWD").collect();
+        variables.push(("PWD".into(), here.clone().into()));
         let directory = global.cwd.as_ref().map_or(here.clone(), |path| here.join(path));
         let fixed = variable(&variables, "LATTICE_NOW").and_then(|text| Timestamp::new(text).ok());
         let since_1970 = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();

@@ -9,6 +9,7 @@ use lattice_model::issue::Issue;
 use lattice_model::name::shell_word;
 use lattice_model::remote::{Refused, RefusedRef, RemoteError};
 
+use crate::commands::change;
 use crate::output::printable;
 
 /// Every exit code of the program.
@@ -136,6 +137,10 @@ impl From<EngineError> for Failure {
             EngineError::Remote(error) => error.into(),
             EngineError::PushRefused { refused } => push_refused(&refused),
             EngineError::RemotePart { done, source } => remote_part(done, *source),
+            EngineError::After { done, source } => match change::reply("", *done) {
+                Ok(told) => Self::from(*source).after(&told.text),
+                Err(_) => Self::from(*source),
+            },
             EngineError::NoRuntime(reason) => Self::new("no-runtime", "requests cannot be made here").cause(reason),
             EngineError::InsideOperation { op } => {
                 Self::new("inside-operation", format!("operation {op} started this and has not ended"))
@@ -183,6 +188,9 @@ impl From<RemoteError> for Failure {
             }
             RemoteError::Unexpected(_) => Self::new("remote-odd", text),
             RemoteError::Git(_) => Self::new("git-failed", text),
+            RemoteError::NotSent { detail } => Self::new("not-pushed", text)
+                .cause(printable(&detail))
+                .hint("if a hook refused it (pre-push): --no-verify goes without hooks"),
             RemoteError::TooManyRefs { .. } => Self::new("too-many-branches", text)
                 .hint("push part of the stack first: lattice checkout <a branch in the middle>, then lattice submit"),
         }
@@ -405,6 +413,8 @@ impl From<ExecuteError> for Failure {
             ExecuteError::Unresolved { files } => in_conflict(Self::new("unresolved", text), &files),
             ExecuteError::MarkersLeft { files } => in_conflict(Self::new("conflict-markers", text), &files)
                 .hint("if these lines belong there: git add the files, then lattice continue"),
+            ExecuteError::Untouched { files } => in_conflict(Self::new("conflict-untouched", text), &files)
+                .hint("if they are right as they are: git add or git rm them, then lattice continue"),
             ExecuteError::RebaseGone { expected } => Self::new("rebase-gone", text)
                 .cause(format!("the new base is {}", expected.short()))
                 .hint("lattice abort goes back to where the operation began"),

@@ -87,7 +87,8 @@ impl Engine {
         if is_github {
             return self.github(remote, name, address, &settings.forge.github);
         }
-        let forge: Arc<dyn Forge> = Arc::new(GitForge::new(Arc::new(remote.clone()), self.environment.now.clone()));
+        let items = Arc::new(remote.without_hooks());
+        let forge: Arc<dyn Forge> = Arc::new(GitForge::new(items, self.environment.now.clone()));
         let reading = RemoteReading::Resolved { name, slug: address.slug, forge: forge.kind() };
         Ok(Found { reading, auth: AuthReading::NotNeeded, parts: Some(Parts { remote, forge, github: None }) })
     }

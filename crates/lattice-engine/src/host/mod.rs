@@ -40,6 +40,8 @@ pub use sync::{SyncOptions, Synced};
 /// What a command that concerns a host led to.
 #[derive(Debug)]
 pub struct HostOutcome {
+    /// What was done, or would be, as an operation of its own before.
+    pub before: Option<Outcome>,
     pub outcome: Outcome,
     /// The pull requests that are known afterwards.
     pub pulls: BTreeMap<BranchName, Pull>,

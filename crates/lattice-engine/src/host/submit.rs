@@ -8,7 +8,7 @@ use lattice_model::command::restack::{Reach, Restack};
 use lattice_model::command::submit::{Open, Overwrite, Refresh, Submit, SubmitReach, link_to, whole_stack};
 use lattice_model::event::Detail;
 use lattice_model::gate::Refusal;
-use lattice_model::host::{Draft, HostStacks, OverviewPlace, Pull, PullState, PullText};
+use lattice_model::host::{Draft, HostFacts, HostStacks, OverviewPlace, Pull, PullState, PullText};
 use lattice_model::name::BranchName;
 use lattice_model::plan::Hooks;
 use lattice_model::snapshot::Snapshot;
@@ -66,19 +66,39 @@ impl Engine {
         }
         self.one_repository(&host)?;
         self.check_restacked(&host, options)?;
-        if options.restack == RestackFirst::Yes && *mode == Mode::Execute {
-            let outcome = self.restack_for(options)?;
-            if let Outcome::Paused(_) | Outcome::Gated(_) = outcome {
-                return Ok(HostOutcome { outcome, pulls: BTreeMap::new() });
-            }
+        let before = match (options.restack, mode) {
+            (RestackFirst::Yes, Mode::Execute | Mode::DryRun) => Some(self.restack_for(options, mode)?),
+            (RestackFirst::Yes, Mode::ExecuteExactly(_)) | (RestackFirst::No, _) => None,
+        };
+        if let Some(outcome @ (Outcome::Paused(_) | Outcome::Gated(_))) = before {
+            return Ok(HostOutcome { before: None, outcome, pulls: BTreeMap::new() });
         }
+        match (before, self.push_and_ask(mode, options, &host, (request, edit))) {
+            (before, Ok((outcome, pulls))) => {
+                let before = before.filter(|before| !matches!(before, Outcome::Nothing { .. }));
+                Ok(HostOutcome { before, outcome, pulls })
+            }
+            (Some(done @ Outcome::Done { .. }), Err(source)) => {
+                Err(EngineError::After { done: Box::new(done), source: Box::new(source) })
+            }
+            (_, Err(source)) => Err(source),
+        }
+    }
+
+    fn push_and_ask(
+        &self,
+        mode: &Mode,
+        options: &SubmitOptions,
+        host: &Host,
+        (request, edit): (impl Fn(HostFacts) -> Submit, impl Fn(&BranchName, PullText) -> Result<PullText, Refusal>),
+    ) -> Result<(Outcome, BTreeMap<BranchName, Pull>), EngineError> {
         let snapshot = self.scan(ReadWorkingCopy::No)?;
         let Some(start) = options.branch.clone().or_else(|| snapshot.head.branch().cloned()) else {
-            return Ok(HostOutcome { outcome: Outcome::Nothing { plan: empty() }, pulls: BTreeMap::new() });
+            return Ok((Outcome::Nothing { plan: empty() }, BTreeMap::new()));
         };
         let stack = whole_stack(&snapshot, &start);
-        let mut facts = self.facts(&host, &snapshot, &stack)?;
-        facts.private = self.private(&host, &snapshot, super::bases(&snapshot, &stack))?;
+        let mut facts = self.facts(host, &snapshot, &stack)?;
+        facts.private = self.private(host, &snapshot, super::bases(&snapshot, &stack))?;
         facts.stacks = match options.reach {
             SubmitReach::Downstack | SubmitReach::Stack => host.stacks(&facts, &stack)?,
             SubmitReach::Alone => HostStacks::NotKept,
@@ -94,14 +114,14 @@ impl Engine {
             mode,
             (ReadWorkingCopy::No, Detail::default()),
             |_, _: &Snapshot| Ok(request(facts)),
-            |lock, plan| self.perform(&host, lock, plan, &mut pulls),
+            |lock, plan| self.perform(host, lock, plan, &mut pulls),
         )?;
         if let Outcome::Done { .. } | Outcome::Nothing { .. } = outcome
             && *mode != Mode::DryRun
         {
-            self.relink(&host, "submit", &pulls)?;
+            self.relink(host, "submit", &pulls)?;
         }
-        Ok(HostOutcome { outcome, pulls })
+        Ok((outcome, pulls))
     }
 
     /// Pushes one branch for a sprite, and opens a pull request with this text if there is to be one.
@@ -148,13 +168,13 @@ impl Engine {
         })?)
     }
 
-    fn restack_for(&self, options: &SubmitOptions) -> Result<Outcome, EngineError> {
+    fn restack_for(&self, options: &SubmitOptions, mode: &Mode) -> Result<Outcome, EngineError> {
         let reach = match options.reach {
             SubmitReach::Downstack | SubmitReach::Alone => Reach::Downstack,
             SubmitReach::Stack => Reach::Stack,
         };
         let (branch, hooks) = (options.branch.clone(), options.hooks);
-        self.run(&Mode::Execute, ReadWorkingCopy::No, |_, _| Ok(Restack::new(branch, reach, hooks)))
+        self.run(mode, ReadWorkingCopy::No, |_, _| Ok(Restack::new(branch, reach, hooks)))
     }
 
     pub(super) fn overview_place(&self) -> OverviewPlace {

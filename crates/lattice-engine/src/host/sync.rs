@@ -196,6 +196,6 @@ impl Synced {
 
 impl HostOutcome {
     pub(super) fn gated(bundle: lattice_model::gate::RepairBundle) -> Self {
-        Self { outcome: Outcome::Gated(bundle), pulls: BTreeMap::new() }
+        Self { before: None, outcome: Outcome::Gated(bundle), pulls: BTreeMap::new() }
     }
 }

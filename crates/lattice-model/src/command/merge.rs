@@ -88,7 +88,9 @@ impl Merge {
         let pull = self.host.pulls.get(branch).filter(|pull| pull.state == PullState::Open);
         let pull = pull.ok_or_else(|| {
             let is_empty = snapshot.position(branch).is_some_and(|position| position.commits.is_empty());
+            let landed = self.host.pulls.get(branch).is_some_and(|pull| pull.state == PullState::Merged);
             Refusal::new("no-pull-request", format!("`{branch}` has no open pull request")).hint(match is_empty {
+                _ if landed => "it has landed; lattice sync tidies up, then lattice merge lands the rest",
                 true => "it has no commit of its own; what it stands on lands from there: lattice down, lattice merge",
                 false => "lattice submit",
             })

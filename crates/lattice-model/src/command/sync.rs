@@ -17,6 +17,9 @@ use crate::snapshot::Snapshot;
 use super::rewrite::{draft_of, expected_metadata};
 use super::scope;
 
+/// Why a landed branch stays that was to be deleted.
+pub const ELSEWHERE: &str = "landed, checked out in another worktree";
+
 /// What begins with a look at the remote: everything that what follows needs, so that nothing is begun in vain.
 const FETCHES: &[Capability] = &[
     Capability::RepoOpen,
@@ -183,7 +186,7 @@ impl Sync {
     fn let_go(&self, snapshot: &Snapshot, trunk: &BranchName, branch: &BranchName, plan: &mut Plan) {
         if !self.goes(snapshot, branch) {
             let stays = !self.delete.contains(branch);
-            let reason = if stays { "landed" } else { "landed, checked out in another worktree" };
+            let reason = if stays { "landed" } else { ELSEWHERE };
             plan.kept.push(Kept { branch: branch.clone(), reason: reason.to_owned() });
             plan.steps.extend(self.put_down(snapshot, trunk, branch));
             return;

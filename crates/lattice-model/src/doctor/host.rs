@@ -61,7 +61,8 @@ fn auth(reading: &AuthReading) -> Option<Issue> {
         }
     };
     let issue = Issue::new(kind, summary, evidence([("host", host.clone())]));
-    Some(issue.action("log-in", "log in", format!("lattice auth login --host {host}")))
+    let issue = issue.action("log-in", "log in", format!("lattice auth login --host {host}"));
+    Some(issue.action("give-token", "or give a token: GH_TOKEN, or on stdin", "lattice auth login --with-token"))
 }
 
 fn access(reading: &AccessReading, github: &GitHubSettings) -> Option<Issue> {

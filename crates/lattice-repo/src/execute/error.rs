@@ -60,7 +60,9 @@ pub enum ExecuteError {
     Unresolved { files: Vec<String> },
     #[error("conflict markers are left in files")]
     MarkersLeft { files: Vec<String> },
-    #[error("the rebase was ended by other means, and HEAD is not on top of the new base")]
+    #[error("files in conflict are as the conflict left them")]
+    Untouched { files: Vec<String> },
+    #[error("the rebase was ended by other means before it was done, or HEAD is not on top of the new base")]
     RebaseGone { expected: Oid },
 }
 
@@ -111,6 +113,7 @@ impl ExecuteError {
             | Self::JournalUnusable { .. }
             | Self::Unresolved { .. }
             | Self::MarkersLeft { .. }
+            | Self::Untouched { .. }
             | Self::RebaseGone { .. } => false,
         }
     }

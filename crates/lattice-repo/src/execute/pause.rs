@@ -6,7 +6,8 @@ use lattice_model::name::RefName;
 use lattice_model::plan::{Expected, Step};
 use lattice_model::snapshot::{OpPhase, WorkingCopy};
 
-use crate::format::journal::{FileMove, Pause};
+use crate::format::journal::{Dropped, FileMove, Pause};
+use crate::git::GitError;
 use crate::git::pack::{NewCommit, Pack};
 use crate::git::transaction::{RefEdit, Target};
 use crate::git::worktree::{RebaseEnd, index_path};
@@ -61,9 +62,35 @@ impl Executor<'_> {
         let pause = self.journal.pause.take().expect("bug: only a pause is resolved");
         let (_, commit) = self.head_commit().map_err(ExecuteError::incomplete)?;
         self.git.forget_rebase_head(&self.repo.paths.git_dir)?;
+        self.journal.dropped.retain(|dropped| dropped.branch != pause.branch);
+        self.note_dropped(&pause, commit)?;
         self.journal.tips.insert(pause.branch.clone(), commit);
         self.journal.resolved.insert(pause.branch);
         self.write_journal().map_err(ExecuteError::incomplete)
+    }
+
+    /// Names commits that the rebase left out: because of how a conflict was resolved, or as the user told git.
+    fn note_dropped(&mut self, pause: &Pause, tip: Oid) -> Result<(), ExecuteError> {
+        let (old, new) = (self.git.between(pause.fork, pause.tip)?, self.git.between(pause.onto, tip)?);
+        if new.len() >= old.len() {
+            return Ok(());
+        }
+        let read = |ids: Vec<Oid>| -> Result<Vec<_>, GitError> {
+            let one = |id| self.repo.with_objects(|objects| objects.commit(id)).map(|commit| (id, commit));
+            ids.into_iter().map(one).collect()
+        };
+        // A rebase keeps who wrote a commit, and when.
+        let mut made: Vec<_> = read(new)?.into_iter().map(|(_, commit)| commit.author).collect();
+        for (commit, old) in read(old)? {
+            match made.iter().position(|author| *author == old.author) {
+                Some(at) => drop(made.remove(at)),
+                None => {
+                    let subject = old.subject();
+                    self.journal.dropped.push(Dropped { branch: pause.branch.clone(), commit, subject });
+                }
+            }
+        }
+        Ok(())
     }
 
     pub(super) fn paused(&self) -> Paused {

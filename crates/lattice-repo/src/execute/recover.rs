@@ -103,13 +103,16 @@ impl Executor<'_> {
     fn take_resolution(&mut self, stage: Option<StageMode>) -> Result<Option<Paused>, ExecuteError> {
         let git_dir = self.repo.paths.git_dir.clone();
         if !rebasing(&git_dir) && self.is_before_rebase()? {
+            self.check_merged()?;
             return self.begin_rebase();
         }
         // Git goes on from whatever is checked out; elsewhere it would put commits where they do not belong.
         self.check_resolution()?;
         if rebasing(&git_dir) {
             if let Some(what) = stage {
-                self.check_markers()?;
+                self.check_touched()?;
+                // What Git does not know belongs to no conflict, and would be gone with the commit after an abort.
+                let what = if what == StageMode::All { StageMode::Tracked } else { what };
                 self.git.stage(&index_path(&git_dir), what).map_err(|error| ExecuteError::from(error).incomplete())?;
             }
             if let WorkingCopy::Known { unmerged, .. } = self.git.status()
@@ -122,19 +125,53 @@ impl Executor<'_> {
                 return Ok(Some(self.paused()));
             }
             self.check_resolution()?;
+        } else {
+            self.check_ended()?;
         }
         self.resolved()?;
         Ok(None)
     }
 
+    /// A rebase that was ended in the middle of a conflict cannot begin again where its files lie.
+    fn check_merged(&self) -> Result<(), ExecuteError> {
+        let pause = self.journal.pause.as_ref().expect("bug: only a pause is resolved");
+        match self.git.status() {
+            WorkingCopy::Known { unmerged, .. } if !unmerged.is_empty() => {
+                Err(ExecuteError::RebaseGone { expected: pause.onto })
+            }
+            WorkingCopy::Known { .. } | WorkingCopy::None | WorkingCopy::NotRead | WorkingCopy::Unknown { .. } => {
+                Ok(())
+            }
+        }
+    }
+
+    /// A rebase that the user ended with git has to be one that was done: what `git rebase --quit` leaves is not.
+    fn check_ended(&self) -> Result<(), ExecuteError> {
+        let pause = self.journal.pause.as_ref().expect("bug: only a pause is resolved");
+        let (_, commit) = self.head_commit()?;
+        let is_short = self.git.between(pause.onto, commit)?.len() < self.git.between(pause.fork, pause.tip)?.len();
+        match self.git.status() {
+            WorkingCopy::Known { unmerged, staged, .. } if unmerged.is_empty() && (staged.is_empty() || !is_short) => {
+                Ok(())
+            }
+            WorkingCopy::Known { .. } | WorkingCopy::None | WorkingCopy::NotRead | WorkingCopy::Unknown { .. } => {
+                Err(ExecuteError::RebaseGone { expected: pause.onto })
+            }
+        }
+    }
+
     /// What is staged as a whole is not looked at by anybody: a file that nobody has touched since the conflict must
     /// not get into a commit that way.
-    fn check_markers(&self) -> Result<(), ExecuteError> {
+    fn check_touched(&self) -> Result<(), ExecuteError> {
         let (WorkingCopy::Known { unmerged, .. }, Some(root)) = (self.git.status(), &self.repo.paths.work_dir) else {
             return Ok(());
         };
         let files: Vec<_> = unmerged.into_iter().filter(|file| has_markers(&root.join(file))).collect();
-        if files.is_empty() { Ok(()) } else { Err(ExecuteError::MarkersLeft { files }) }
+        if !files.is_empty() {
+            return Err(ExecuteError::MarkersLeft { files });
+        }
+        let files = self.git.left_without_markers(self.hex_len())?;
+        if files.is_empty() { Ok(()) } else { Err(ExecuteError::Untouched { files }) }
     }
 
     /// Whether HEAD is where it was before the rebase: a kill came first, or the user gave it up with git.
@@ -273,6 +310,12 @@ impl Executor<'_> {
             self.git.abort_rebase(&self.repo.paths.git_dir)?;
         }
         self.git.forget_rebase_head(&self.repo.paths.git_dir)?;
+        if let WorkingCopy::Known { unmerged, .. } = self.git.status()
+            && !unmerged.is_empty()
+        {
+            // The user ended the rebase in the middle of a conflict.
+            self.git.restore(self.head_commit()?.1, &unmerged)?;
+        }
         let before = self.journal.worktree.clone().expect("bug: a rebase has a worktree");
         let now = match files_at {
             Some(tree) => tree,

@@ -14,7 +14,7 @@ pub(crate) struct RawCommit {
     pub(crate) tree: Oid,
     pub(crate) parents: Vec<Oid>,
     /// `Name <mail> seconds zone`.
-    author: Vec<u8>,
+    pub(crate) author: Vec<u8>,
     encoding: Option<Vec<u8>>,
     /// Headers that git does not interpret, as they are. A signature is none of them: it does not outlive a change.
     others: Vec<u8>,

@@ -1,5 +1,6 @@
 //! Brings the files of a worktree from one tree to another, also after a move that was cut off.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
@@ -35,7 +36,7 @@ impl Git {
     pub(crate) fn try_move_files(&self, index: &Path, from: Oid, to: Oid) -> Result<(), GitError> {
         let attempt = || {
             let call = self.call("read-tree").args(["-n", "-m", "-u"]).args(objects(&[from, to]));
-            call.index(index).run().map(drop)
+            call.index(index).beside_the_user().run().map(drop)
         };
         match attempt() {
             Err(GitError::Failed { .. }) => self.refresh_index(index).and_then(|()| attempt()),
@@ -47,7 +48,7 @@ impl Git {
     /// Brings index and files from one tree to another. Changes of the user that are not in the
     /// way are carried along; if one is in the way, nothing is touched.
     pub(crate) fn move_files(&self, from: Oid, to: Oid) -> Result<(), GitError> {
-        self.call("read-tree").args(["-m", "-u"]).args(objects(&[from, to])).run().map(drop)
+        self.call("read-tree").args(["-m", "-u"]).args(objects(&[from, to])).beside_the_user().run().map(drop)
     }
 
     /// Completes a move of files that may have been cut off: the index is brought to `to` first,
@@ -76,6 +77,54 @@ impl Git {
         self.call("checkout-index").args(["-f", "-u", "-z", "--stdin"]).stdin(write).run()?;
         // Exit code 1 says that files differ from the index: those that are the user's.
         self.call("update-index").args(["-q", "--refresh"]).finish().map(drop)
+    }
+
+    /// Files in conflict that still are what they were below, where Git writes no markers: binary ones, and those that the
+    /// commit deletes. Its change would be gone without a word.
+    pub(crate) fn left_without_markers(&self, hex_len: usize) -> Result<Vec<String>, GitError> {
+        let Some(top) = self.work_dir().map(Path::to_owned) else { return Ok(Vec::new()) };
+        // What both sides of a conflict have: where it goes, and what is to go there.
+        let mut sides: BTreeMap<PathBuf, [Option<Oid>; 2]> = BTreeMap::new();
+        let listed = self.call("ls-files").args(["--unmerged", "-z", "--full-name", "--", ":/"]).run()?;
+        for entry in listed.split(|byte| *byte == 0).filter(|entry| !entry.is_empty()) {
+            let split = entry.iter().position(|byte| *byte == b'\t').unwrap_or(entry.len());
+            let mut fields = entry[..split].split(|byte| *byte == b' ').skip(1);
+            let (id, stage) = (fields.next().and_then(Oid::from_hex), fields.next());
+            let path = super::refs::path(entry.get(split + 1..).unwrap_or_default());
+            if let (Some(id), Some(path)) = (id, path) {
+                let [below, own] = sides.entry(path).or_default();
+                match stage {
+                    Some(b"2") => *below = Some(id),
+                    Some(b"3") => *own = Some(id),
+                    Some(_) | None => {}
+                }
+            }
+        }
+        let mut left = Vec::new();
+        for (path, [below, own]) in sides {
+            let Some(below) = below else { continue };
+            let is_left = matches!(self.found(&top, &path, hex_len)?, Found::Blob(found) if found == below);
+            let has_markers = own.is_some_and(|own| !self.is_binary(below) && !self.is_binary(own));
+            if is_left && !has_markers {
+                left.push(path.display().to_string());
+            }
+        }
+        Ok(left)
+    }
+
+    /// Whether Git would take this for something else than text.
+    fn is_binary(&self, blob: Oid) -> bool {
+        const LOOKED_AT: usize = 8000;
+        let content = self.call("cat-file").args(["blob", &blob.to_string()]).run().unwrap_or_default();
+        content.iter().take(LOOKED_AT).any(|byte| *byte == 0)
+    }
+
+    /// Brings files and their entries in the index to what a commit has, whatever they are.
+    pub(crate) fn restore(&self, commit: Oid, paths: &[String]) -> Result<(), GitError> {
+        let source = format!("--source={commit}");
+        let call = self.call("restore").args([source.as_str(), "--staged", "--worktree", "--pathspec-file-nul"]);
+        let call = call.arg("--pathspec-from-file=-").env("GIT_LITERAL_PATHSPECS", "1");
+        call.stdin(paths.join("\0").into_bytes()).run().map(drop)
     }
 
     fn changes(&self, from: Oid, to: Oid) -> Result<Vec<Change>, GitError> {

@@ -143,7 +143,7 @@ impl Git {
 
     /// For this folder alone: everyone else gets values, not what git printed.
     pub(super) fn call(&self, command: &'static str) -> Call<'_> {
-        Call { git: self, command, arguments: Vec::new(), variables: Vec::new(), stdin: None }
+        Call { git: self, command, arguments: Vec::new(), variables: Vec::new(), stdin: None, directory: None }
     }
 
     #[expect(clippy::disallowed_methods, reason = "the one place where git starts")]
@@ -192,9 +192,18 @@ pub(crate) struct Call<'a> {
     arguments: Vec<OsString>,
     variables: Vec<(&'static str, OsString)>,
     stdin: Option<Vec<u8>>,
+    directory: Option<PathBuf>,
 }
 
 impl Call<'_> {
+    /// Runs where the user stands, if that is below the top of the working tree: Git then does not remove that folder.
+    pub(crate) fn beside_the_user(mut self) -> Self {
+        let stands = self.git.variable("PWD").map(PathBuf::from);
+        let is_below = |stands: &PathBuf| self.git.work_dir().is_some_and(|top| stands.starts_with(top));
+        self.directory = stands.filter(|stands| is_below(stands) && stands.is_dir());
+        self
+    }
+
     pub(crate) fn arg(mut self, argument: impl Into<OsString>) -> Self {
         self.arguments.push(argument.into());
         self
@@ -228,6 +237,9 @@ impl Call<'_> {
 
     fn prepare(&self) -> Command {
         let mut command = self.git.command();
+        if let Some(directory) = &self.directory {
+            command.current_dir(directory);
+        }
         // Options of git itself come before the subcommand.
         if self.command == "replay" {
             // Newer versions move the refs themselves unless they are told to print.

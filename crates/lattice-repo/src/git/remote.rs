@@ -179,7 +179,7 @@ impl Git {
     }
 
     /// The commits of `head` that `base` does not have, oldest first, without merges.
-    fn between(&self, base: Oid, head: Oid) -> Result<Vec<Oid>, GitError> {
+    pub(crate) fn between(&self, base: Oid, head: Oid) -> Result<Vec<Oid>, GitError> {
         let range = [format!("^{base}"), head.to_string()];
         let listed = self.call("rev-list").args(["--reverse", "--topo-order", "--no-merges"]).args(range).run()?;
         Ok(listed.split(|byte| *byte == b'\n').filter_map(Oid::from_hex).collect())

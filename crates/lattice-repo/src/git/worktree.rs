@@ -209,12 +209,14 @@ impl Git {
         finished.check("rebase").map(|_| RebaseEnd::Done)
     }
 
-    /// Removes the name for the commit in conflict, which git leaves behind after some rebases.
+    /// Removes the names for the commit in conflict and for what came of it, which git leaves behind after some rebases.
     pub(crate) fn forget_rebase_head(&self, git_dir: &Path) -> Result<(), GitError> {
-        if !git_dir.join("REBASE_HEAD").exists() {
-            return Ok(());
+        for name in ["REBASE_HEAD", "AUTO_MERGE"] {
+            if git_dir.join(name).exists() {
+                self.call("update-ref").args(["--no-deref", "-d", name]).run()?;
+            }
         }
-        self.call("update-ref").args(["--no-deref", "-d", "REBASE_HEAD"]).run().map(drop)
+        Ok(())
     }
 
     /// Gives a rebase up where it stands, with the files of HEAD.

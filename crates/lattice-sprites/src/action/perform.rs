@@ -247,7 +247,7 @@ fn gated(bundle: &RepairBundle) -> Trouble {
 fn trouble(error: EngineError) -> Trouble {
     let text = chain(&error);
     let source = match error {
-        EngineError::RemotePart { source, .. } => *source,
+        EngineError::RemotePart { source, .. } | EngineError::After { source, .. } => *source,
         other => other,
     };
     match source {
@@ -271,6 +271,7 @@ fn trouble(error: EngineError) -> Trouble {
         | EngineError::Refused(_)
         | EngineError::PushRefused { .. }
         | EngineError::RemotePart { .. }
+        | EngineError::After { .. }
         | EngineError::Forge(_) => Trouble::Never(text),
     }
 }

@@ -14,7 +14,7 @@ use serde::Serialize;
 use crate::app::App;
 use crate::commands::change;
 use crate::error::Failure;
-use crate::output::documents::ChangeDocument;
+use crate::output::documents::{ChangeDocument, RefDocument};
 use crate::output::{Reply, printable};
 
 /// A pull request.
@@ -55,6 +55,9 @@ pub(crate) struct HostedDocument {
     pub(crate) pulls: Vec<PullDocument>,
     /// Branches whose content is in the trunk.
     pub(crate) landed: Vec<String>,
+    /// Of `submit`: what moved here before, as `refs` has it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) restacked: Option<Vec<RefDocument>>,
     /// Of `sync`: branches that have commits on the remote which were never here.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) theirs: Option<Vec<String>>,

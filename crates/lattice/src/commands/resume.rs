@@ -51,7 +51,14 @@ impl Document for AbortDocument {
 
 pub(crate) fn run_continue(app: &App, arguments: &ContinueArguments) -> Result<Reply, Failure> {
     let stage = arguments.all.then_some(StageMode::All);
-    match app.engine()?.resume(stage)? {
+    let resumed = app.engine()?.resume(stage).map_err(|error| match Failure::from(error) {
+        // The plan was made for what was there when the operation began.
+        failure if failure.name == "ref-moved" => Failure { hints: Vec::new(), ..failure }
+            .hint("it was moved while the operation waited: lattice abort, then run the command again")
+            .hint("git config rerere.enabled true has Git remember how you resolve conflicts"),
+        failure => failure,
+    })?;
+    match resumed {
         Outcome::Done { op, refs, dropped, plan } => {
             let branches: Vec<_> =
                 refs.iter().filter_map(|change| change.name.as_branch()).map(|b| b.to_string()).collect();

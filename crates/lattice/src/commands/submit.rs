@@ -9,7 +9,7 @@ use lattice_model::name::BranchName;
 
 use crate::app::{App, Interaction};
 use crate::cli::Preview;
-use crate::commands::change::mode;
+use crate::commands::change::{self, mode};
 use crate::commands::{branch, hosted};
 use crate::error::Failure;
 use crate::output::Reply;
@@ -100,7 +100,11 @@ fn submit(app: &App, arguments: &StackArguments, reach: SubmitReach) -> Result<R
     let current = arguments.branch.clone().or_else(|| engine.current_branch());
     let pulls = hosted::lowest_first(&submitted.pulls);
     let lines: String = pulls.iter().map(|pull| hosted::pull_line(pull)).collect();
+    let before = submitted.before.map(|before| change::reply("restack", before)).transpose()?;
     let mut reply = hosted::reply("submit", submitted.outcome, pulls.clone(), &[])?;
+    if let Some(before) = before {
+        reply = reply.with_text_above(&before.text).with_field("restacked", before.field("refs"));
+    }
     if arguments.view
         && let Some(pull) = current.and_then(|branch| submitted.pulls.get(&branch))
     {

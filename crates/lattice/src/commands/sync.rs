@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use clap::Args;
 use lattice_engine::{Outcome, RestackFirst, SyncOptions};
+use lattice_model::command::sync;
 use lattice_model::name::BranchName;
 
 use crate::app::{App, Interaction};
@@ -61,16 +62,22 @@ pub(crate) fn run(app: &App, arguments: &Arguments) -> Result<Reply, Failure> {
     }
     synced.end.map_err(|error| done_before(error.into(), &done))?;
     let reply = last.ok_or_else(|| Failure::new("nothing", "nothing was done"))?;
+    let stays: Vec<_> =
+        kept.iter().filter(|kept| kept.reason == sync::ELSEWHERE).map(|kept| kept.branch.clone()).collect();
     let theirs: Vec<_> = synced.theirs.iter().map(ToString::to_string).collect();
     let mut reply = reply
         .with_field("kept", serde_json::to_value(kept).unwrap_or_default())
         .with_field("theirs", serde_json::json!(theirs));
     reply.notes.clear();
     if arguments.preview.dry_run {
-        return Ok(reply.text(text).note("this was a dry run: nothing was fetched or changed"));
+        return Ok(reply
+            .text(text)
+            .note("this was a dry run: nothing was fetched, and only that would say what else there is to do"));
     }
     for branch in &synced.landed {
-        reply = reply.note(format!("{branch} has landed and is still here; lattice sync --force deletes it"));
+        let elsewhere = stays.contains(&branch.to_string());
+        let way = if elsewhere { "it is checked out in another worktree" } else { "lattice sync --force deletes it" };
+        reply = reply.note(format!("{branch} has landed and is still here; {way}"));
     }
     for branch in &synced.theirs {
         let get = format!("lattice get {} takes them in, unless you have others there", branch.word());

@@ -87,8 +87,8 @@ impl DroppedDocument {
 
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct KeptDocument {
-    branch: String,
-    reason: String,
+    pub(crate) branch: String,
+    pub(crate) reason: String,
 }
 
 impl KeptDocument {

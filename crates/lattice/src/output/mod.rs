@@ -159,6 +159,12 @@ impl Reply {
         self
     }
 
+    #[must_use]
+    pub(crate) fn with_text_above(mut self, text: &str) -> Self {
+        self.text.insert_str(0, text);
+        self
+    }
+
     /// Says it in other words.
     #[must_use]
     pub(crate) fn text(mut self, text: impl Into<String>) -> Self {

@@ -450,3 +450,15 @@ fn what_one_user_of_a_shared_repository_makes_the_others_can_use() {
         assert_eq!(mode & 0o060, 0o060, "{file}: {mode:o}");
     }
 }
+
+#[test]
+fn the_folder_that_one_stands_in_is_not_removed() {
+    let repo = TestRepo::draw("main <- a*");
+    repo.write("sub/only-here", "x\n");
+    lattice(&repo).args(["modify", "-a"]).ok();
+    let sub = repo.dir().join("sub");
+    lattice(&repo.beside(&sub)).arg("down").ok();
+    assert!(sub.is_dir(), "as with git checkout");
+    lattice(&repo.beside(&sub)).arg("up").ok();
+    assert!(sub.join("only-here").exists());
+}

@@ -108,3 +108,60 @@ fn a_file_in_the_way_of_the_last_step_can_be_moved_away_and_the_operation_contin
     assert_at_rest(&repo);
     assert_eq!(repo.git(&["status", "--porcelain"]), "");
 }
+
+#[test]
+fn a_rebase_that_was_quit_is_no_result_and_abort_leads_back() {
+    let repo = ten(&["b4"]);
+    lattice(&repo).args(["checkout", "b4"]).ok();
+    repo.write("more.txt", "more\n");
+    lattice(&repo).args(["modify", "-c", "-a", "-m", "one more, without a conflict"]).ok();
+    lattice(&repo).args(["checkout", "b10"]).ok();
+    let before = repo.state();
+    restack_into_conflict(&repo);
+    repo.git(&["rebase", "--quit"]);
+    for words in [&["continue"][..], &["continue", "-a"]] {
+        let refused = lattice(&repo).args(words).arg("--json").fails(1).json();
+        assert_eq!(refused["error"]["code"], serde_json::json!("rebase-gone"), "{refused:#}");
+    }
+    lattice(&repo).arg("abort").ok();
+    assert_same(&before, &repo.state());
+    assert_at_rest(&repo);
+    restack_into_conflict(&repo);
+    repo.git(&["rebase", "--quit"]);
+    repo.git(&["add", "b4.txt"]);
+    lattice(&repo).arg("continue").fails(1);
+    lattice(&repo).arg("abort").ok();
+    assert_at_rest(&repo);
+}
+
+#[test]
+fn what_git_does_not_know_is_in_no_commit_and_stays_after_an_abort() {
+    let repo = ten(&["b4", "b6"]);
+    repo.write("notes.txt", "precious\n");
+    restack_into_conflict(&repo);
+    repo.write("b4.txt", "both\n");
+    lattice(&repo).args(["continue", "-a"]).fails(4);
+    lattice(&repo).arg("abort").ok();
+    assert_eq!(repo.read("notes.txt"), "precious\n");
+    assert_eq!(repo.git(&["status", "--porcelain"]), "?? notes.txt");
+}
+
+#[test]
+fn a_conflict_without_markers_that_nobody_touched_is_not_taken_for_resolved() {
+    let repo = TestRepo::draw("main* <- a");
+    repo.commit_file("bin", b"\0the first", "binary");
+    repo.git(&["checkout", "--quiet", "a"]);
+    lattice(&repo).arg("restack").ok();
+    repo.write("bin", b"\0ours");
+    lattice(&repo).args(["modify", "-c", "-a", "-m", "change it"]).ok();
+    repo.git(&["checkout", "--quiet", "main"]);
+    repo.commit_file("bin", b"\0of the trunk", "changed there too");
+    repo.git(&["checkout", "--quiet", "a"]);
+    restack_into_conflict(&repo);
+    let refused = lattice(&repo).args(["continue", "-a", "--json"]).fails(4).json();
+    assert_eq!(refused["error"]["code"], serde_json::json!("conflict-untouched"), "{refused:#}");
+    repo.git(&["add", "bin"]);
+    let done = lattice(&repo).args(["continue"]).ok().stdout;
+    assert!(done.contains("dropped"), "what was meant leaves nothing of the commit: {done}");
+    assert_eq!(repo.git(&["log", "--format=%s", "main..a"]), "a 1");
+}

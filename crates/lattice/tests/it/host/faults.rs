@@ -187,3 +187,18 @@ fn a_push_whose_answer_was_lost_is_looked_up_and_not_called_a_failure() {
     assert_eq!(world.remote_tip("b"), Some(world.repo.rev("b")));
     assert_eq!(world.remote.refs_below("refs/lattice/forge/items/").len(), 2);
 }
+
+#[test]
+fn hooks_look_at_branches_alone_and_are_named_where_they_refuse() {
+    let world = World::path("main <- a*");
+    let hook = world.repo.git_dir().join("hooks/pre-push");
+    std::fs::create_dir_all(hook.parent().expect("a folder")).expect("a folder can be made");
+    std::fs::write(&hook, "#!/bin/sh\necho tests failed >&2\nexit 1\n").expect("a hook can be written");
+    std::fs::set_permissions(&hook, std::os::unix::fs::PermissionsExt::from_mode(0o755)).expect("it is ours");
+    world.run("issue new --title one");
+    let refused = world.lattice().args(["submit", "--no-edit"]).fails(1).stderr;
+    assert!(refused.contains("tests failed") && refused.contains("--no-verify"), "{refused}");
+    assert_eq!(world.remote_tip("a"), None);
+    world.run("submit --no-edit --no-verify");
+    world.run("merge --confirm");
+}

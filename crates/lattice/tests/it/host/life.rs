@@ -123,3 +123,26 @@ fn pull_requests_are_told_from_the_bottom_and_a_merge_tells_what_became_of_the_b
     .assert_eq(&told);
     assert_eq!(world.repo.git(&["symbolic-ref", "--short", "HEAD"]), "main");
 }
+
+#[test]
+fn what_a_submit_moves_here_first_is_told_before_and_after() {
+    let world = World::path("main <- a*");
+    world.repo.git(&["checkout", "--quiet", "main"]);
+    world.repo.commit_file("more.txt", "more\n", "trunk moves");
+    world.repo.git(&["push", "--quiet", "origin", "main"]);
+    world.repo.git(&["checkout", "--quiet", "a"]);
+    let planned = world.lattice().args(["submit", "--no-edit", "--dry-run"]).ok().stdout;
+    assert!(planned.contains("rebase a") && planned.contains("push a"), "{planned}");
+    let done = world.lattice().args(["submit", "--no-edit"]).ok().stdout;
+    assert!(done.starts_with("rebased a (1 commit) onto main\n") && done.contains("pushed a"), "{done}");
+    world.repo.git(&["checkout", "--quiet", "main"]);
+    world.repo.commit_file("again.txt", "again\n", "trunk moves again");
+    world.repo.git(&["push", "--quiet", "origin", "main"]);
+    let bob = world.colleague("bob");
+    bob.git(&["checkout", "--quiet", "a"]);
+    bob.commit_file("b.txt", "b\n", "bob's");
+    bob.git(&["push", "--quiet", "origin", "a"]);
+    let refused = world.lattice().args(["submit", "--no-edit", "--branch", "a"]).fails(1).stderr;
+    assert!(refused.contains("remote-has-more") || refused.contains("never had here"), "{refused}");
+    assert!(refused.contains("before that: rebased a"), "and what was done is told: {refused}");
+}

@@ -333,3 +333,31 @@ fn a_squash_names_others_below_any_text_and_has_an_author_whatever_the_first_one
     assert!(shown("%B").contains("**Why**: because"), "{}", shown("%B"));
     assert!(shown("%(trailers:key=Co-authored-by)").contains("Carl <carl@example.com>"), "{}", shown("%B"));
 }
+
+#[test]
+fn a_branch_that_changes_nothing_has_not_landed() {
+    let world = World::path("main*");
+    world.run("create marker");
+    world.repo.git(&["commit", "--quiet", "--allow-empty", "--message", "marker"]);
+    world.run("checkout main");
+    world.repo.write("try.txt", "try\n");
+    world.run("create experiment -a -m experiment");
+    world.repo.git(&["revert", "--no-edit", "HEAD"]);
+    let synced = world.run("sync --force");
+    assert_eq!(synced["landed"], json!([]), "{synced:#}");
+    assert!(["marker", "experiment"].iter().all(|branch| world.repo.branch_refs().contains_key(*branch)));
+}
+
+#[test]
+fn what_landed_elsewhere_is_tidied_up_before_the_rest_lands() {
+    let world = World::path("main <- a <- b*");
+    world.run("submit");
+    let bob = world.colleague("bob");
+    world.lattice_in(&bob).args(["get", "a", "--unfrozen"]).ok();
+    world.lattice_in(&bob).args(["merge", "--confirm"]).ok();
+    let refused = world.lattice().args(["merge", "--confirm"]).fails(1).stderr;
+    assert!(refused.contains("lattice sync"), "{refused}");
+    world.run("sync --force");
+    world.run("submit");
+    world.run("merge --confirm");
+}
