@@ -142,8 +142,7 @@ impl Split {
         let (metadata, _) = snapshot.metadata_of(branch).expect("bug: tracked branches have metadata");
         let mut plan = Plan::new(Self::NAME, self.hooks);
         let (mut parent, mut base) = (metadata.parent.clone(), metadata.base);
-        for (number, commit) in (1..).zip(&own.commits[..own.commits.len() - 1]) {
-            let name = part(snapshot, branch, number)?;
+        for (name, commit) in parts(snapshot, branch).zip(&own.commits[..own.commits.len() - 1]) {
             let to = Some(Place::Object(*commit));
             plan = plan.then(Step::SetRef { name: name.branch_ref(), expected: Expected::Absent, to }).then(track(
                 &name,
@@ -164,7 +163,7 @@ impl Split {
     /// Some changes go to a branch below; the rest stays, as one commit whose files are what they were.
     fn in_two(&self, snapshot: &Snapshot, branch: &BranchName, own: &Own, lower: Derivation) -> Result<Plan, Refusal> {
         let (metadata, _) = snapshot.metadata_of(branch).expect("bug: tracked branches have metadata");
-        let name = part(snapshot, branch, 1)?;
+        let name = parts(snapshot, branch).next().expect("bug: numbers do not end");
         let rest = Derivation::Rest { commits: own.commits.clone(), below: name.clone() };
         let mut document = draft_of(metadata);
         (document.parent, document.base) = (Parent::Branch(name.clone()), Place::TipOf(name.clone()));
@@ -261,11 +260,11 @@ fn carry_along(snapshot: &Snapshot, branch: &BranchName, plan: Plan) -> Result<P
     Ok(rewriting.finish(plan).verified())
 }
 
-/// The name of a part of a branch.
-fn part(snapshot: &Snapshot, branch: &BranchName, number: usize) -> Result<BranchName, Refusal> {
-    let name = BranchName::new(format!("{branch}-{number}")).expect("bug: a number at the end keeps a name valid");
-    scope::check_new_name(snapshot, &name)?;
-    Ok(name)
+/// Names for parts of a branch that nothing else has.
+fn parts(snapshot: &Snapshot, branch: &BranchName) -> impl Iterator<Item = BranchName> {
+    let name = move |number: usize| BranchName::new(format!("{branch}-{number}"));
+    let names = (1..).map(move |number| name(number).expect("bug: a number at the end keeps a name valid"));
+    names.filter(move |name| scope::check_new_name(snapshot, name).is_ok())
 }
 
 fn track(name: &BranchName, parent: Parent, base: Place) -> Step {

@@ -105,6 +105,8 @@ fn split_by_file_loses_nothing_and_needs_something_on_both_sides() {
     assert_eq!(repo.git(&["diff", "--name-only", "main", "a-1"]), "docs/deep/more\ndocs/guide");
     assert_eq!(repo.git(&["diff", "--name-only", "a-1", "a"]), "a.txt\ncode");
     assert_eq!([parent(&repo, "a-1"), parent(&repo, "a"), parent(&repo, "top")], ["main", "a-1", "a"]);
+    lattice(&repo).args(["split", "--by-file", "code"]).ok();
+    assert_eq!([parent(&repo, "a-2"), parent(&repo, "a")], ["a-1", "a-2"], "the next name that is free");
     holds(&repo);
 }
 

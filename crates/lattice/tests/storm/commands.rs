@@ -229,8 +229,7 @@ impl Storm {
         let parent = world.parent(here)?.to_owned();
         if action.kind == Kind::SplitCommit {
             let mut below = parent;
-            for (number, commit) in (1..).zip(own.get(..own.len().checked_sub(1)?)?) {
-                let name = format!("{here}-{number}");
+            for (name, commit) in world.parts(here).zip(own.get(..own.len().checked_sub(1)?)?) {
                 let state = State::Stays { tip: commit.id.clone() };
                 expected.branches.insert(name.clone(), Branch { parent: below, frozen: false, state });
                 below = name;
@@ -262,7 +261,7 @@ impl Storm {
         let paths: Vec<_> =
             own.iter().flat_map(|commit| commit.changes.keys().map(|(path, _, _)| path.as_str())).collect();
         let path = pick(&paths, action.a)?;
-        let lower = format!("{here}-1");
+        let lower = world.parts(here).next()?;
         expected.branches.insert(lower.clone(), anything(&parent));
         expected.branches.insert(here.to_owned(), anything(&lower));
         let dir = world.places[place].dir.to_str()?;

@@ -81,6 +81,12 @@ impl World {
         self.refs.get(&format!("refs/heads/{branch}"))
     }
 
+    /// Names for parts of a branch that nothing has.
+    pub(crate) fn parts(&self, branch: &str) -> impl Iterator<Item = String> {
+        let names = (1..).map(move |number| format!("{branch}-{number}"));
+        names.filter(|name| self.tip(name).is_none() && !self.documents.contains_key(name))
+    }
+
     pub(crate) fn branches(&self) -> Vec<&str> {
         self.refs.keys().filter_map(|name| name.strip_prefix("refs/heads/")).collect()
     }
