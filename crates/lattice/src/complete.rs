@@ -2,6 +2,7 @@
 //! has them.
 
 use clap::Command;
+use clap::builder::Resettable;
 use clap_complete::Shell;
 use clap_complete::engine::{ArgValueCandidates, CompletionCandidate};
 use clap_complete::env::{CompleteEnv, Shells};
@@ -45,7 +46,14 @@ pub(crate) fn script(shell: Shell) -> String {
 fn command_line() -> Command {
     let mut command = dispatch::command_line();
     command.build();
-    command.mut_subcommands(|command| with_names(command, None))
+    command.mut_subcommands(|command| with_names(with_hidden_aliases(command), None))
+}
+
+/// Short names are understood and not offered: a shell would show one in the place of the command that it stands for.
+fn with_hidden_aliases(command: Command) -> Command {
+    let short: Vec<_> = command.get_visible_aliases().map(str::to_owned).collect();
+    // The program ends as soon as the shell has its answer.
+    command.visible_alias(Resettable::Reset).aliases(short.into_iter().map(|name| &*name.leak()))
 }
 
 /// Adds the names that the arguments of a command and of those below it take.

@@ -124,15 +124,34 @@ fn objection(error: &clap::Error) -> String {
     message.trim().trim_start_matches("error: ").to_owned()
 }
 
+/// What other tools call it.
+const ELSEWHERE: [(&[&str], &[&str]); 11] = [
+    (&["commit", "amend", "add"], &["modify", "create"]),
+    (&["push", "publish"], &["submit"]),
+    (&["pull", "fetch"], &["sync", "get"]),
+    (&["rebase"], &["restack", "move"]),
+    (&["status", "st", "stack", "tree"], &["log", "info"]),
+    (&["branch", "new"], &["create", "track"]),
+    (&["switch"], &["checkout"]),
+    (&["show", "diff"], &["info", "log"]),
+    (&["land"], &["merge"]),
+    (&["next", "prev", "previous"], &["up", "down"]),
+    (&["remove", "rm"], &["delete", "untrack"]),
+];
+
 /// Suggests what was most probably meant first, and no abbreviations: a letter is like everything that has it.
 fn closest_first(mut error: clap::Error) -> clap::Error {
-    let (Some(ContextValue::String(typed)), Some(ContextValue::Strings(names))) =
-        (error.get(ContextKind::InvalidSubcommand), error.get(ContextKind::SuggestedSubcommand))
-    else {
-        return error;
+    let Some(ContextValue::String(typed)) = error.get(ContextKind::InvalidSubcommand) else { return error };
+    let known = ELSEWHERE.iter().find(|(words, _)| words.contains(&typed.as_str()));
+    let names: Vec<String> = match (known, error.get(ContextKind::SuggestedSubcommand)) {
+        (Some((_, ours)), _) => ours.iter().map(|name| (*name).to_owned()).collect(),
+        (None, Some(ContextValue::Strings(names))) => {
+            let mut names: Vec<_> = names.iter().filter(|name| name.len() > 1).cloned().collect();
+            lattice_model::similar::closest_first(typed, &mut names);
+            names
+        }
+        (None, _) => return error,
     };
-    let mut names: Vec<_> = names.iter().filter(|name| name.len() > 1).cloned().collect();
-    lattice_model::similar::closest_first(typed, &mut names);
     match names.is_empty() {
         true => error.remove(ContextKind::SuggestedSubcommand),
         false => error.insert(ContextKind::SuggestedSubcommand, ContextValue::Strings(names)),

@@ -7,6 +7,8 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
 
+use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
+
 use crate::app::{App, Interaction};
 use crate::error::Failure;
 use crate::output::err;
@@ -26,6 +28,17 @@ pub(crate) fn agree(question: &str) -> bool {
     ask(&format!("{question} [y/n] ")).is_some_and(|answer| ["y", "yes"].contains(&answer.to_lowercase().as_str()))
 }
 
+/// Asks for a yes or a no until there is one; `None` for an empty answer or the end of input, which leave it open.
+pub(crate) fn decide(question: &str) -> Option<bool> {
+    loop {
+        match ask(&format!("{question} [y/n, empty: later] "))?.to_lowercase().as_str() {
+            "y" | "yes" => return Some(true),
+            "n" | "no" => return Some(false),
+            _ => {}
+        }
+    }
+}
+
 /// Asks for the very word. Anything else is a no.
 pub(crate) fn confirm(question: &str, word: &str) -> bool {
     ask(&format!("{question} [{word}/no] ")).is_some_and(|answer| answer == word)
@@ -39,6 +52,22 @@ pub(crate) fn ask(question: &str) -> Option<String> {
     std::io::stdin().lock().read_line(&mut line).ok()?;
     let line = line.trim();
     (!line.is_empty()).then(|| line.to_owned())
+}
+
+/// A line that does not appear on the terminal where it is typed; everything on stdin where that is none.
+pub(crate) fn secret(question: &str) -> std::io::Result<String> {
+    let stdin = std::io::stdin();
+    let Ok(shown) = tcgetattr(&stdin) else { return everything() };
+    let _asking = Asking::begin();
+    err(question);
+    let mut hidden = shown.clone();
+    hidden.local_modes.remove(LocalModes::ECHO);
+    tcsetattr(&stdin, OptionalActions::Flush, &hidden)?;
+    let mut line = String::new();
+    let read = stdin.lock().read_line(&mut line);
+    tcsetattr(&stdin, OptionalActions::Flush, &shown)?;
+    err("\n");
+    read.map(|_| line)
 }
 
 /// Everything on stdin.

@@ -77,9 +77,12 @@ impl Modify {
         let has_commits = !position.commits.is_empty();
         let amends = self.how == ModifyMode::Amend && has_commits;
         if changes == Pending::Nothing && !(amends && self.message.is_some()) {
-            return Err(Refusal::new("nothing-to-modify", "nothing is staged")
-                .hint("stage something with git add, or use -a (everything), -u (tracked files) or -p (pick hunks)")
-                .hint("-m alone changes the message of the newest commit"));
+            let refusal = Refusal::new("nothing-to-modify", "nothing is staged")
+                .hint("stage something with git add, or use -a (everything), -u (tracked files) or -p (pick hunks)");
+            return Err(match amends {
+                true => refusal.hint("-m alone changes the message of the newest commit"),
+                false => refusal,
+            });
         }
         if !amends && self.message.is_none() {
             // An empty branch has no commit of its own that could be amended.

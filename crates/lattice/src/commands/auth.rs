@@ -84,7 +84,7 @@ pub(crate) fn run(app: &App, arguments: &Arguments) -> Result<Reply, Failure> {
     match &arguments.action {
         Action::Login { host, with_token: true, .. } => {
             let place = place(app, host.as_deref())?;
-            let token = prompt::everything().map_err(|error| Failure::new("io", error.to_string()))?;
+            let token = prompt::secret("token: ").map_err(|error| Failure::new("io", error.to_string()))?;
             let token = token.trim();
             if token.is_empty() || token.contains(char::is_whitespace) {
                 return Err(

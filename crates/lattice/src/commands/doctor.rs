@@ -93,10 +93,15 @@ fn offer(app: &App, engine: &Engine, report: &RepoHealthReport, reply: Reply) ->
     for (at, fix) in fixes.iter().enumerate() {
         err(&format!("  {}) {}  {}\n", at + 1, fix.id, fix.summary));
     }
-    let answer = prompt::ask("Which fixes? [numbers, empty: none] ").unwrap_or_default();
-    let picked: Vec<_> = answer.split([' ', ',']).filter_map(|word| word.parse::<usize>().ok()).collect();
-    let ids: Vec<_> =
-        picked.iter().filter_map(|n| fixes.get(n.checked_sub(1)?)).map(|fix| fix.id.to_string()).collect();
+    let ids = loop {
+        let answer = prompt::ask("Which fixes? [numbers, empty: none] ").unwrap_or_default();
+        let words = answer.split([' ', ',']).filter(|word| !word.is_empty());
+        let named = |word: &str| Some(fixes.get(word.parse::<usize>().ok()?.checked_sub(1)?)?.id.to_string());
+        if let Some(ids) = words.map(named).collect::<Option<Vec<_>>>() {
+            break ids;
+        }
+        err(&format!("numbers from 1 to {}, please\n", fixes.len()));
+    };
     let silent = reply.text(String::new());
     if ids.is_empty() {
         return Ok(silent.note("nothing was changed"));

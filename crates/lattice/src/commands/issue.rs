@@ -224,7 +224,7 @@ fn show(connected: &Connected, number: u64) -> Result<Reply, Failure> {
     let issue = connected.wait(forge.issue(number))?;
     let comments = connected.wait(forge.comments(number))?;
     let mut text = format!(
-        "#{} {}\n{} by {}, {}\n",
+        "#{} {}\n{}, opened by {}, {}\n",
         issue.number,
         one_line(&issue.title),
         issue.state.as_str(),

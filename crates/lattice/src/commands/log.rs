@@ -131,7 +131,7 @@ fn remarks(snapshot: &Snapshot, lost: usize) -> Vec<String> {
             notes.push(format!("`{}` is in progress: lattice continue, or lattice abort", state.command));
         }
         OpStateReading::Damaged { .. } => notes.push("an operation was cut off: lattice doctor".to_owned()),
-        OpStateReading::Absent => notes.extend(detached(&snapshot.head)),
+        OpStateReading::Absent => notes.extend(elsewhere(snapshot)),
     }
     let file = snapshot.repository.common_dir.join("lattice").join("config.toml");
     if let ConfigReading::Invalid { reason, .. } = &snapshot.config {
@@ -155,8 +155,13 @@ fn remarks(snapshot: &Snapshot, lost: usize) -> Vec<String> {
     notes
 }
 
-fn detached(head: &Head) -> Option<String> {
-    match head {
+/// Where one is, if the drawing does not have it.
+fn elsewhere(snapshot: &Snapshot) -> Option<String> {
+    match &snapshot.head {
+        Head::Branch { name, .. } if !snapshot.metadata.is_empty() && !snapshot.is_trunk(name) => {
+            let is_drawn = snapshot.metadata.contains_key(name);
+            (!is_drawn).then(|| format!("you are on {name}, which is not tracked: lattice track --parent <branch>"))
+        }
         Head::Detached(commit) => {
             Some(format!("HEAD is on no branch, at {}: lattice checkout <branch> goes to one", commit.short()))
         }

@@ -4,7 +4,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use lattice_forge::{NewReview, Review, ReviewComment, Verdict};
 use lattice_model::branch::PrState;
 use lattice_model::command::submit::whole_stack;
-use lattice_model::host::{Draft, Pull};
+use lattice_model::host::{Draft, Pull, PullState};
 use lattice_model::name::BranchName;
 use lattice_model::overview;
 use lattice_model::remote::FileChange;
@@ -217,7 +217,11 @@ pub(crate) fn run(app: &App, arguments: &Arguments) -> Result<Reply, Failure> {
         }
         Some(Action::Close { target }) => {
             let connected = connect(app)?;
-            let number = pulls(&connected, target, Extent::One)?[0].number;
+            let pull = pulls(&connected, target, Extent::One)?.remove(0);
+            let number = pull.number;
+            if pull.state != PullState::Open {
+                return Err(Failure::new("not-open", format!("#{number} is {} already", pull.state.as_str())));
+            }
             connected.wait(connected.forge()?.close(number))?;
             let reply = Reply::new(PrsDocument::default(), format!("closed #{number}\n")).story();
             // It is closed, whatever becomes of what is remembered of it here.

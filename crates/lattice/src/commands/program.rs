@@ -106,7 +106,12 @@ pub(crate) fn run_schema(arguments: &SchemaArguments) -> Result<Reply, Failure> 
         let document = SchemaDocument { commands: Some(names), command: None, document: None };
         return Ok(Reply::named("schema", document, text));
     };
-    let schema = schemas.get(command.as_str()).ok_or_else(|| {
+    let name = match command.as_str() {
+        "ls" => "log",
+        "ss" => "submit",
+        name => name,
+    };
+    let schema = schemas.get(name).ok_or_else(|| {
         Failure::new("no-such-schema", format!("`{command}` has no document"))
             .hint("lattice schema lists those that have")
     })?;
@@ -120,7 +125,8 @@ fn schemas() -> BTreeMap<&'static str, serde_json::Value> {
     let mut schemas = BTreeMap::new();
     for command in [
         "init", "track", "untrack", "create", "modify", "restack", "move", "freeze", "unfreeze", "checkout", "up",
-        "down", "top", "bottom", "undo", "redo", "unlink", "get",
+        "down", "top", "bottom", "undo", "redo", "unlink", "get", "absorb", "reorder", "split", "squash", "fold",
+        "pop", "delete", "rename", "revert",
     ] {
         schemas.insert(command, envelope(command, schema_for!(ChangeDocument)));
     }

@@ -38,7 +38,7 @@ pub(crate) fn run(app: &App, arguments: &Arguments) -> Result<Reply, Failure> {
     let parent = match (&arguments.parent, arguments.force) {
         (Some(parent), _) => Some(parent.clone()),
         (None, true) => None,
-        (None, false) => Some(ask(app)?),
+        (None, false) => Some(ask(app, arguments.branch.as_ref())?),
     };
     let build = |engine: &Engine, snapshot: &Snapshot| {
         let branch = arguments.branch.clone().or_else(|| snapshot.head.branch().cloned());
@@ -59,7 +59,12 @@ pub(crate) fn run(app: &App, arguments: &Arguments) -> Result<Reply, Failure> {
     change(app, ("track", arguments.preview), WorkingCopyNeed::No, build)
 }
 
-fn ask(app: &App) -> Result<BranchName, Failure> {
+fn ask(app: &App, branch: Option<&BranchName>) -> Result<BranchName, Failure> {
+    let snapshot = app.engine()?.observe("track", WorkingCopyNeed::No)?.snapshot;
+    if let Some(branch) = branch.filter(|branch| snapshot.tip(branch).is_none()) {
+        return Err(Failure::new("no-such-branch", format!("there is no branch `{branch}`"))
+            .hint(format!("lattice create {} makes one", branch.word())));
+    }
     let needed = || {
         Failure::usage("the parent is needed")
             .hint("say which: --parent <branch>, or --force for the nearest one below")
@@ -67,7 +72,6 @@ fn ask(app: &App) -> Result<BranchName, Failure> {
     if app.interaction == Interaction::Never {
         return Err(needed());
     }
-    let snapshot = app.engine()?.observe("track", WorkingCopyNeed::No)?.snapshot;
     let candidates = candidates(&snapshot);
     let names: Vec<_> = candidates.iter().map(ToString::to_string).collect();
     pick::pick("On which branch does it stand?", &names).map(|at| candidates[at].clone()).ok_or_else(needed)

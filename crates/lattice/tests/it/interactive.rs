@@ -89,8 +89,10 @@ fn no_an_empty_line_and_the_end_of_input_change_nothing() {
         assert!(output.stdout.contains("nothing was changed"), "{refusal:?}:\n{}", output.snapshot());
         assert_same(&before, &repo.state());
     }
-    for nothing in ["\r", "\x04", "none\r", "0\r", "99\r", "-1\r"] {
-        let output = lattice(&repo).arg("doctor").terminal().answer(CHOICE, nothing).run();
+    for nothing in ["\r", "\x04", "none\r", "0\r", "99\r", "1 99\r", "-1\r"] {
+        let asked = lattice(&repo).arg("doctor").terminal().answer(CHOICE, nothing);
+        // What names no fix is asked again.
+        let output = if nothing.len() > 1 { asked.answer(CHOICE, "\r").run() } else { asked.run() };
         assert!(!output.stdout.contains(APPLY), "{nothing:?} chooses nothing:\n{}", output.snapshot());
         assert_same(&before, &repo.state());
     }

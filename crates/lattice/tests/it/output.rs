@@ -135,6 +135,20 @@ fn every_command_prints_one_document_that_its_schema_describes() {
         assert_eq!(validated(&repo, &document), expected, "lattice {line}: {document:#}");
         untested.remove(expected);
     }
+    let edited = TestRepo::draw("main <- a(2)* <- b");
+    for line in ["split --by-commit", "squash", "rename z", "reorder --order b,a", "delete b", "revert HEAD", "pop"] {
+        let document = lattice(&edited).args(line.split(' ')).args(["--dry-run", "--json"]).run().json();
+        assert_eq!(Some(validated(&edited, &document).as_str()), line.split(' ').next(), "{line}: {document:#}");
+        untested.remove(line.split(' ').next().expect("a word"));
+    }
+    edited.git(&["checkout", "--quiet", "b"]);
+    edited.write("b.txt", "absorbed\n");
+    edited.git(&["add", "b.txt"]);
+    for command in ["absorb", "fold"] {
+        let document = lattice(&edited).args([command, "--json"]).run().json();
+        assert_eq!(validated(&edited, &document), command, "{document:#}");
+        untested.remove(command);
+    }
     let newest = lattice(&repo).arg("ops").json()["operations"][0]["id"].as_str().expect("an id").to_owned();
     assert_eq!(validated(&repo, &lattice(&repo).args(["ops", "show", &newest]).json()), "ops-show");
     // The demo starts the program many times, and each run needs a seed of its own.
@@ -441,6 +455,7 @@ fn a_shell_is_offered_the_names_that_there_are() {
     for (line, expected) in [
         ("checkout ", &["api", "main", "ui"][..]),
         ("checkout a", &["api"]),
+        ("co a", &["api"]),
         ("move --onto u", &["ui"]),
         ("config get merge.m", &["merge.method\thow to land: merge, squash, rebase"]),
         ("config set lock.", &["lock.timeout_ms\thow long a writer waits for another"]),
@@ -449,6 +464,10 @@ fn a_shell_is_offered_the_names_that_there_are() {
         let offered = offered(line);
         let names: Vec<_> = offered.lines().filter(|line| !line.starts_with('-')).collect();
         assert_eq!(names, expected, "{line}");
+    }
+    for name in ["create", "checkout", "modify", "restack", "submit"] {
+        let offered = offered(&name[..1]);
+        assert!(offered.lines().any(|line| line.starts_with(&format!("{name}\t"))), "{name}: {offered}");
     }
 }
 

@@ -288,7 +288,7 @@ fn on_a_terminal_a_run_shows_how_far_its_agent_is_and_asks_there() {
         let words = ["run", "Do it", "--name", name, "--", "bash", "-c", script.as_str()];
         world.lattice().env("API_KEY", "sekret-value-1234").args(words).terminal()
     };
-    let yes = run("yes").answer("Do it? [y/n] ", "yes\r").run();
+    let yes = run("yes").answer("Do it? [y/n, empty: later] ", "yes\r").run();
     assert_eq!(yes.code, Some(0), "{}", yes.stdout);
     for part in ["build  ##########----------  50%  halfway", "yes asks for FETCH_CREDENTIAL"] {
         let shown = yes.stdout.replace('█', "#").replace('░', "-");
@@ -297,8 +297,12 @@ fn on_a_terminal_a_run_shows_how_far_its_agent_is_and_asks_there() {
     assert!(!yes.stdout.contains("sekret-value-1234"), "{}", yes.stdout);
     let outcome = look(&world.repo, &["show", "yes"])["sprite"]["outcome"].clone();
     assert_eq!(outcome, json!("\"status\": \"done\" [masked]"), "what it ended with is masked too");
-    let no = run("no").answer("Do it? [y/n] ", "no\r").run();
+    let question = "Do it? [y/n, empty: later] ";
+    let no = run("no").answer(question, "lattice approve 1\r").answer(question, "no\r").run();
     assert!(no.stdout.contains("\"status\": \"denied\""), "{}", no.stdout);
+    let later = run("later").answer(question, "\r").run();
+    assert_eq!(later.code, Some(4), "{}", later.stdout);
+    assert!(later.stdout.contains("it waits: lattice approve 3"), "nothing was decided: {}", later.stdout);
 }
 
 // proves: SP-37

@@ -158,10 +158,10 @@ pub(super) fn ask_here(app: &App, store: &mut Store, sprite: &Sprite) -> Result<
         }
         err(&format!("{} asks for {}:\n", sprite.name, row.action));
         preview(&row, sprite).iter().for_each(|line| err(&format!("  {}\n", printable(line))));
-        if prompt::agree("Do it?") {
-            approve(app, store, sprite, &row)?;
-        } else {
-            deny(store, &row, "a person said no")?;
+        match prompt::decide("Do it?") {
+            Some(true) => drop(approve(app, store, sprite, &row)?),
+            Some(false) => drop(deny(store, &row, "a person said no")?),
+            None => err(&format!("it waits: lattice approve {0}, or lattice deny {0}\n", row.id)),
         }
     }
     Ok(())

@@ -170,6 +170,8 @@ pub(crate) struct SpriteManageDocument {
 pub(crate) struct SpriteGcDocument {
     /// Sprites whose files were removed; their events stay.
     pub(crate) sprites: Vec<String>,
+    /// Branches that their work was landed on before.
+    pub(crate) landed: Vec<String>,
     /// Checkouts that no sprite has any more, by commit.
     pub(crate) checkouts: Vec<String>,
     /// Sprites that were kept, and why.

@@ -71,6 +71,7 @@ pub(super) fn destroy(app: &App, id: &str, unlanded: Unlanded) -> Result<Reply, 
     }
     remove(app, &store, (&place, &sprite))?;
     let mut text = format!("{id} destroyed; its events stay\n");
+    branches.iter().for_each(|branch| text.push_str(&format!("  landed before: {branch}\n")));
     lost.iter().for_each(|branch| text.push_str(&format!("  lost: {branch}\n")));
     let document = SpriteManageDocument { sprite: sprite.name.clone(), done: "destroyed", branches, lost };
     Ok(Reply::new(document, text).story())
@@ -122,7 +123,8 @@ fn only_inside(app: &App, (place, sprite): (&SpritePlace, &Sprite)) -> Vec<Strin
 
 /// Removes what nobody needs: files of sprites that are over and landed, and checkouts without sprites.
 pub(super) fn gc(app: &App, preview: Preview) -> Result<Reply, Failure> {
-    let mut document = SpriteGcDocument { sprites: Vec::new(), checkouts: Vec::new(), kept: BTreeMap::new() };
+    let mut document =
+        SpriteGcDocument { sprites: Vec::new(), landed: Vec::new(), checkouts: Vec::new(), kept: BTreeMap::new() };
     let Some(store) = super::store(app)? else { return Ok(Reply::new(document, "").note("there are no sprites")) };
     let mut used = Vec::new();
     let mut folders = BTreeSet::new();
@@ -133,7 +135,10 @@ pub(super) fn gc(app: &App, preview: Preview) -> Result<Reply, Failure> {
             continue;
         }
         match unneeded(app, &store, (&place, &sprite), preview) {
-            Ok(()) => document.sprites.push(sprite.name.clone()),
+            Ok(branches) => {
+                document.sprites.push(sprite.name.clone());
+                document.landed.extend(branches);
+            }
             Err(why) => {
                 used.push(sprite.base.clone());
                 document.kept.insert(sprite.name.clone(), why);
@@ -148,19 +153,20 @@ pub(super) fn gc(app: &App, preview: Preview) -> Result<Reply, Failure> {
     }
     let (removed, kept) = if preview.dry_run { ("would remove", "would keep") } else { ("removed", "kept") };
     let mut text: String = document.sprites.iter().map(|name| format!("{removed} {name}\n")).collect();
+    document.landed.iter().for_each(|branch| text.push_str(&format!("landed {branch} before\n")));
     document.checkouts.iter().for_each(|commit| text.push_str(&format!("{removed} the checkout of {commit}\n")));
     document.kept.iter().for_each(|(name, why)| text.push_str(&format!("{kept} {name}: {}\n", printable(why))));
     let reply = Reply::new(document, text);
     Ok(if preview.dry_run { reply.note("this was a dry run: nothing was removed") } else { reply })
 }
 
-/// Removes a sprite that is over and landed; else says why it stays.
+/// Lands and removes a sprite that is over, and names the branches that moved; else says why it stays.
 fn unneeded(
     app: &App,
     store: &Store,
     (place, sprite): (&SpritePlace, &Sprite),
     preview: Preview,
-) -> Result<(), String> {
+) -> Result<Vec<String>, String> {
     if !sprite.state.is_over() {
         return Err(format!("it is {}", sprite.state.as_str()));
     }
@@ -169,11 +175,13 @@ fn unneeded(
         return Err("it asks for something: lattice approvals".to_owned());
     }
     if preview.dry_run {
-        return Ok(());
+        return Ok(Vec::new());
     }
     let _held = run::hold(place).map_err(|failure| failure.message)?;
-    landed(app, store, (place, sprite)).map_err(|failure| format!("its work cannot be landed: {}", failure.message))?;
-    remove(app, store, (place, sprite)).map_err(|failure| failure.message)
+    let cannot_land = |failure: Failure| format!("its work cannot be landed: {}", failure.message);
+    let branches = landed(app, store, (place, sprite)).map_err(cannot_land)?;
+    remove(app, store, (place, sprite)).map_err(|failure| failure.message)?;
+    Ok(branches)
 }
 
 pub(crate) fn place(app: &App, sprite: &Sprite) -> Result<SpritePlace, Failure> {
