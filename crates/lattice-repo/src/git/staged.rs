@@ -33,23 +33,30 @@ impl Git {
     pub(crate) fn staged_hunks(&self, head: Oid, floor: Oid) -> Result<Vec<Hunk>, GitError> {
         let options = ["--cached", "-p", "-U0", "--no-color", "--no-ext-diff", "--no-textconv", "--no-renames"];
         let prefixes = ["--src-prefix=a/", "--dst-prefix=b/"];
-        let shown = self.call("diff-index").args(options).args(prefixes).arg(head.to_string()).arg("--").run()?;
-        let mut lines: HashMap<String, Vec<Option<Touched>>> = HashMap::new();
-        let mut hunks = Vec::new();
+        let head_id = head.to_string();
+        let shown = self.call("diff-index").args(options).args(prefixes).args([head_id.as_str(), "--"]).run()?;
+        let mut by_path: BTreeMap<String, Vec<Raw>> = BTreeMap::new();
         for raw in parse(&shown) {
-            let line = raw.before + usize::from(!raw.removed.is_empty() || raw.before == 0);
-            let path = raw.path.clone();
-            let home = match (&raw.path, raw.trouble) {
-                (_, Some(trouble)) => Home::Nowhere(trouble),
-                (None, None) => Home::Nowhere("its name is unusual"),
-                (Some(path), None) => {
-                    if !lines.contains_key(path) {
-                        lines.insert(path.clone(), self.touched(path, head, floor)?);
-                    }
-                    home(&raw, path, &lines[path])
-                }
-            };
-            hunks.push(Hunk { path: path.unwrap_or_else(|| "?".to_owned()), line, home });
+            if let Some(path) = raw.path.clone() {
+                by_path.entry(path).or_default().push(raw);
+            }
+        }
+        let listed = self.call("diff-index").args(["--cached", "-z", "--no-renames", head_id.as_str(), "--"]).run()?;
+        let mut hunks = Vec::new();
+        let mut fields = listed.split(|byte| *byte == 0);
+        while let (Some(header), Some(path)) = (fields.next(), fields.next()) {
+            let path = String::from_utf8_lossy(path).into_owned();
+            let raws = by_path.remove(&path).unwrap_or_default();
+            if let Some(reason) = stays(header, &path, &raws) {
+                hunks.push(Hunk { path: path.clone(), line: 1, home: Home::Nowhere(reason) });
+            }
+            if is_text(header) && !raws.is_empty() {
+                let lines = self.touched(&path, head, floor)?;
+                hunks.extend(raws.iter().map(|raw| {
+                    let line = raw.before + usize::from(!raw.removed.is_empty() || raw.before == 0);
+                    Hunk { path: path.clone(), line, home: home(raw, &path, &lines) }
+                }));
+            }
         }
         Ok(hunks)
     }
@@ -122,6 +129,8 @@ impl Git {
     }
 }
 
+const OTHER_KIND: &str = "other kind of file";
+
 /// What happened to a file besides a change of its lines, from `:<mode> <mode> <id> <id> <letter>`.
 fn what(header: &[u8]) -> Option<&'static str> {
     let words: Vec<_> = header.split(|byte| *byte == b' ').collect();
@@ -130,8 +139,30 @@ fn what(header: &[u8]) -> Option<&'static str> {
         [.., b"D"] => Some("removed file"),
         [_, b"160000", ..] => Some("submodule"),
         [_, b"120000", ..] => Some("symbolic link"),
-        [old, new, ..] if old.strip_prefix(b":") != Some(new) => Some("other kind of file"),
+        [old, new, ..] if old.strip_prefix(b":") != Some(new) => Some(OTHER_KIND),
         _ => None,
+    }
+}
+
+/// Whether the lines of a file can go to the commits that they are from.
+fn is_text(header: &[u8]) -> bool {
+    matches!(what(header), None | Some(OTHER_KIND))
+}
+
+/// Why a staged change has no home besides those of its lines.
+fn stays(header: &[u8], path: &str, raws: &[Raw]) -> Option<&'static str> {
+    match what(header) {
+        Some("new file") => Some("it is a new file"),
+        Some("removed file") => Some("it removes a file"),
+        Some("submodule") => Some("it is a submodule"),
+        Some("symbolic link") => Some("it is a symbolic link"),
+        Some(_) => Some("the kind of its file changes"),
+        None if !raws.is_empty() => None,
+        // Git writes such names in a way of its own between the lines of a difference.
+        None if path.contains(['"', '\\', '\u{fffd}']) || path.contains(char::is_control) => {
+            Some("its name is unusual")
+        }
+        None => Some("it is not text"),
     }
 }
 

@@ -106,3 +106,28 @@ fn nothing_is_changed_where_nothing_can_be_absorbed() {
     repo.git(&["add", "--all"]);
     refused(&repo, "absorb-conflicts", "b");
 }
+
+#[test]
+fn whatever_is_no_change_of_lines_is_listed_by_its_path_and_stops_nothing() {
+    let repo = TestRepo::draw("main <- a*");
+    let inner = repo.dir().join("inner");
+    repo.git(&["init", "--quiet", inner.to_str().expect("paths of tests are text")]);
+    let inner = repo.beside(&inner);
+    inner.git(&["commit", "--quiet", "--allow-empty", "--message", "one"]);
+    repo.write("binary", b"\0one");
+    repo.write("script", "echo\n");
+    repo.write("text", "text\n");
+    lattice(&repo).args(["modify", "-a"]).ok();
+    inner.git(&["commit", "--quiet", "--allow-empty", "--message", "two"]);
+    repo.write("binary", b"\0two");
+    repo.write("text", "absorbed\n");
+    repo.git(&["add", "binary", "inner", "text"]);
+    repo.git(&["update-index", "--chmod=+x", "script"]);
+    let said = lattice(&repo).arg("absorb").ok().stderr;
+    for line in ["binary:1 stays staged: it is not text", "inner:1 stays staged: it is a submodule", "script:1 stays"] {
+        assert!(said.contains(line), "{line}: {said}");
+    }
+    assert_eq!(repo.git(&["show", "a:text"]), "absorbed");
+    let left = lattice(&repo).args(["absorb", "--json"]).fails(1).json();
+    assert_eq!(left["error"]["code"], json!("nothing-to-absorb"), "{left:#}");
+}
