@@ -16,7 +16,7 @@ use crate::output::documents::{DroppedDocument, KeptDocument, RefDocument};
 /// Go on with the operation in progress
 #[derive(Debug, Args)]
 pub(crate) struct ContinueArguments {
-    /// Stage all changes first, as resolved
+    /// Stage changes of files that Git knows first, as resolved
     #[arg(short, long)]
     all: bool,
 }
