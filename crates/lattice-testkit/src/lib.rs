@@ -6,6 +6,7 @@
 
 #![expect(clippy::disallowed_methods, reason = "the harness starts git and the program, and writes plain files")]
 
+pub mod asked;
 pub mod cli;
 mod draw;
 pub mod env;

@@ -13,15 +13,12 @@ use lattice_model::name::BranchName;
 use lattice_sprites::run::SpritePlace;
 use lattice_sprites::sandbox::{Order, Report, Sandbox, Started};
 use lattice_testkit::TestRepo;
+use lattice_testkit::asked::number;
 
 /// How many cycles every test run makes.
 const CYCLES: u64 = 30;
 const FOLDER: &str = "LATTICE_CYCLES_FOLDER";
 const CHECKPOINT: &str = "LATTICE_CYCLES_CHECKPOINT";
-
-fn number(name: &str) -> Option<u64> {
-    std::env::var(name).ok().and_then(|text| text.parse().ok())
-}
 
 struct Dice(u64);
 

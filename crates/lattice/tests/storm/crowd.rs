@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use lattice_testkit::TestRepo;
+use lattice_testkit::asked::number;
 
-use crate::fuzz::number;
 use crate::lattice;
 
 const PROCESSES: usize = 32;
@@ -124,6 +124,6 @@ impl Told {
 
 #[test]
 fn thirty_two_processes_at_once_lose_no_update() {
-    let problems = crowd(number("LATTICE_CROWD_ROUNDS", ROUNDS), None);
+    let problems = crowd(number("LATTICE_CROWD_ROUNDS").unwrap_or(ROUNDS), None);
     assert!(problems.is_empty(), "{}", problems.join("\n"));
 }

@@ -5,6 +5,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use lattice_testkit::asked::{number, seed};
+
 use crate::action::{Action, actions};
 use crate::storm::{Storm, Violation};
 
@@ -71,19 +73,6 @@ pub(crate) fn shrink<T: Clone>(failing: &[T], fails: impl Fn(&[T]) -> Option<usi
     best
 }
 
-/// A number of the environment, or what is meant without it.
-pub(crate) fn number(name: &str, otherwise: u64) -> u64 {
-    std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(otherwise)
-}
-
-/// The seed that a variable names, else always the same one: `cargo xtask` draws new ones. It is printed, so that a run
-/// can be repeated.
-pub(crate) fn seed(name: &str) -> u64 {
-    let seed = number(name, 20_261_116);
-    println!("{name}={seed}");
-    seed
-}
-
 fn told(seed: u64, actions: &[Action], violation: &Violation) -> String {
     let list: Vec<_> = actions.iter().map(ToString::to_string).collect();
     format!("seed {seed}\n{}\n\n{violation}\n\nagain: cargo xtask fuzz stack {LENGTH} {seed}", list.join("\n"))
@@ -107,14 +96,14 @@ fn what_failed_once_fails_no_more() {
 // proves: ST-0-5, ST-13.3-1, ST-13.3-2, ST-13.3-3, ST-13.3-4, ST-13.3-5, ST-1.2-5, ST-15-2
 #[test]
 fn no_mixture_of_commands_and_plain_git_breaks_a_promise() {
-    let steps = usize::try_from(number("LATTICE_FUZZ_STEPS", STEPS as u64)).expect("a size");
+    let steps = usize::try_from(number("LATTICE_FUZZ_STEPS").unwrap_or(STEPS as u64)).expect("a size");
     let seed = seed("LATTICE_FUZZ_SEED");
     // One list for each number from the seed on, so that a list alone can be asked for, too.
     let seeds: Vec<u64> = (0..steps.div_ceil(LENGTH) as u64).map(|list| seed.wrapping_add(list)).collect();
     let next = AtomicUsize::new(0);
     let codes = Codes::default();
     let failures = Mutex::new(Vec::new());
-    let most = number("LATTICE_FUZZ_FAILURES", 1) as usize;
+    let most = number("LATTICE_FUZZ_FAILURES").unwrap_or(1) as usize;
     std::thread::scope(|scope| {
         for _ in 0..std::thread::available_parallelism().map_or(2, usize::from) {
             scope.spawn(|| {

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use lattice_testkit::asked::{number, seed};
 use lattice_testkit::tracer::{Fault, Point, Victim};
 use lattice_testkit::{TestRepo, shape};
 
 use crate::action::Random;
-use crate::fuzz::{number, seed};
 use crate::lattice;
 
 /// How many points are drawn in every test run; `cargo xtask kill` takes all of them.
@@ -217,7 +217,7 @@ pub(crate) const WAYS: [&str; 2] = ["continue", "abort"];
 
 /// Points to kill at: all, or some that are drawn from a seed.
 fn points(wholes: &[Whole], seed: u64) -> Vec<(usize, usize, Victim, &'static str)> {
-    let drawn = number("LATTICE_KILL_POINTS", POINTS);
+    let drawn = number("LATTICE_KILL_POINTS").unwrap_or(POINTS);
     let mut random = Random::new(seed);
     if drawn > 0 {
         let draw = |_| {
@@ -228,7 +228,7 @@ fn points(wholes: &[Whole], seed: u64) -> Vec<(usize, usize, Victim, &'static st
     }
     let mut all = Vec::new();
     // From this command on, for whoever goes on after a failure.
-    let first = number("LATTICE_KILL_FROM", 0);
+    let first = number("LATTICE_KILL_FROM").unwrap_or(0);
     for (case, whole) in wholes.iter().enumerate().filter(|(case, _)| *case as u64 >= first) {
         for point in 0..whole.points.len() {
             // Who dies goes round, so that each way out is tried at each call.

@@ -5,9 +5,11 @@ mod shared;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use lattice_testkit::asked::{number, seed};
+
 use self::shared::Shared;
 use crate::action::Random;
-use crate::fuzz::{number, seed, shrink};
+use crate::fuzz::shrink;
 
 /// How many moves one remote sees.
 const LENGTH: usize = 25;
@@ -133,7 +135,7 @@ pub(crate) fn run(site: Site, moves: &[Move], defect: Option<&'static str>) -> R
 // proves: ST-0-5
 #[test]
 fn whatever_others_push_or_click_nothing_is_lost_and_no_success_is_false() {
-    let steps = usize::try_from(number("LATTICE_OTHERS_STEPS", STEPS)).expect("a size");
+    let steps = usize::try_from(number("LATTICE_OTHERS_STEPS").unwrap_or(STEPS)).expect("a size");
     let seed = seed("LATTICE_OTHERS_SEED");
     let lists = (0..steps.div_ceil(LENGTH) as u64).map(|list| seed.wrapping_add(list)).collect::<Vec<_>>();
     let halves = lists.chunks(lists.len().div_ceil(2).max(1));
