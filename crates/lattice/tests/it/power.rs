@@ -57,7 +57,7 @@ fn assert_refs_are_whole(repo: &TestRepo, context: &str) {
 
 /// Kills the program and the power together at every call of git.
 #[track_caller]
-fn check_every_call(args: &[&str]) {
+fn check_drawn_calls(args: &[&str]) {
     for call in 1..60 {
         let Some(mut disk) = PowerDisk::new() else { return };
         let repo = stack_on(&disk);
@@ -93,10 +93,10 @@ fn check_every_call(args: &[&str]) {
 
 #[test]
 fn a_restack_that_loses_its_power_half_way_can_be_ended() {
-    check_every_call(&["restack"]);
+    check_drawn_calls(&["restack"]);
 }
 
 #[test]
 fn a_commit_that_loses_its_power_half_way_can_be_ended() {
-    check_every_call(&["create", "new", "-a", "-m", "new"]);
+    check_drawn_calls(&["create", "new", "-a", "-m", "new"]);
 }
