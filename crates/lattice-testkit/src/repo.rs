@@ -205,16 +205,32 @@ impl TestRepo {
         records.map(parse).collect()
     }
 
-    /// The directory that all worktrees share.
+    /// The directory that all worktrees share. Tests ask for it so often that no git is started to find it.
     #[track_caller]
     pub fn common_dir(&self) -> PathBuf {
-        self.git(&["rev-parse", "--path-format=absolute", "--git-common-dir"]).into()
+        let own = self.git_dir();
+        match fs::read_to_string(own.join("commondir")) {
+            Ok(text) => resolved(&own.join(text.trim_end())),
+            Err(_) => own,
+        }
     }
 
     /// The directory of this worktree alone: HEAD, index, operations in progress.
     #[track_caller]
     pub fn git_dir(&self) -> PathBuf {
-        self.git(&["rev-parse", "--path-format=absolute", "--git-dir"]).into()
+        let inside = self.dir.join(".git");
+        if self.is_bare() {
+            return self.dir.clone();
+        }
+        match fs::read_to_string(&inside) {
+            Ok(text) => resolved(&self.dir.join(text.trim_end().trim_start_matches("gitdir: "))),
+            Err(_) => inside,
+        }
+    }
+
+    /// Whether this is a repository without a working tree.
+    pub fn is_bare(&self) -> bool {
+        !self.dir.join(".git").exists()
     }
 
     /// Where Lattice keeps its own files.
@@ -285,6 +301,12 @@ fn write_file(path: &Path, content: &[u8]) {
     let parent = path.parent().expect("a file lies in a directory");
     fs::create_dir_all(parent).unwrap_or_else(|error| panic!("cannot make {}: {error}", parent.display()));
     fs::write(path, content).unwrap_or_else(|error| panic!("cannot write {}: {error}", path.display()));
+}
+
+/// A path without `..` in it, as git tells it.
+#[track_caller]
+fn resolved(path: &Path) -> PathBuf {
+    path.canonicalize().unwrap_or_else(|error| panic!("no {}: {error}", path.display()))
 }
 
 fn text_of(path: &Path) -> &str {

@@ -47,7 +47,7 @@ impl RepoState {
         if let Ok(config) = fs::read(repo.lattice_dir().join("config.toml")) {
             state.add("lattice config.toml", config);
         }
-        if repo.git(&["rev-parse", "--is-bare-repository"]) == "false" {
+        if !repo.is_bare() {
             state.read_index(repo);
             state.read_files(repo.dir(), "");
         }
