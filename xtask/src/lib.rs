@@ -10,6 +10,7 @@ pub mod bench;
 pub mod conformance;
 pub mod eval;
 pub mod fuzz;
+mod memory;
 pub mod openapi;
 mod process;
 pub mod samples;

@@ -16,7 +16,7 @@ usage: cargo xtask <task>
   bench all TREE         measure everything, packing TREE
   eval make|recall ...   requests with known answers: make them, and see how many a pack holds
   agents                 real agents from npm in the sandbox, with a scripted model; needs node and npm
-  fuzz SECONDS           run each fuzz target so long
+  fuzz [SECONDS]         libFuzzer on what reads foreign bytes, so long for each target; unless told 120, for docs/benchmarks.md
   fuzz stack [N [SEED]]  random commands and plain git against an oracle; unless told 100,000 steps, for docs/benchmarks.md
   kill [POINTS [SEED]]   kill commands at system calls; unless told at every call of every command, for docs/benchmarks.md
   crowd [ROUNDS]         32 processes at once
@@ -42,7 +42,8 @@ fn main() -> ExitCode {
         ["eval", ..] => eval::run(root, &words[1..]),
         ["agents"] => agents::run(root),
         ["fuzz", "stack", ..] => storm::run(root, "fuzz", &words[2..]),
-        ["fuzz", seconds] => fuzz::run(root, seconds),
+        ["fuzz"] => fuzz::run(root, None),
+        ["fuzz", seconds] => fuzz::run(root, Some(seconds)),
         ["kill" | "crowd" | "others" | "cycles" | "sprites" | "resumes", ..] => storm::run(root, words[0], &words[1..]),
         ["openapi"] => openapi::write(),
         ["samples"] => samples::fetch(),

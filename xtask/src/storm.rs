@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use crate::Failure;
 use crate::bench::{Section, write_report};
+use crate::memory;
 use crate::process::Call;
 
 /// A kind of storm: its name, its test in one of the suites of the program, its variables in the order of the arguments, and what is meant without them.
@@ -118,6 +119,9 @@ pub fn run(root: &Path, name: &str, arguments: &[&str]) -> Result<(), Failure> {
     if let (Some(seed), 1) = (storm.variables.get(1), environment.len()) {
         environment.push((seed, &drawn));
     }
+    let folder = memory::folder();
+    let place = folder.as_ref().map(|folder| folder.path().display().to_string());
+    environment.extend(place.as_ref().map(|place| ("TMPDIR", place.as_str())));
     let release: &[&str] = if whole { &["--release"] } else { &[] };
     let test = ["--exact", "--nocapture", storm.test];
     let words = [&["test", "-p", "lattice", "--test", storm.suite], release, &["--"], &test].concat();
@@ -133,7 +137,8 @@ fn keep(root: &Path, storm: &Storm, environment: &[(&str, &str)], time: Duration
         &format!("{} Nothing was found.", storm.about),
         &["how much", "seed", "minutes, build included"],
     );
-    let seed = environment.get(1).map_or("none", |(_, seed)| seed);
+    let is_seed = |(name, _): &&(&str, &str)| storm.variables.get(1) == Some(name);
+    let seed = environment.iter().find(is_seed).map_or("none", |(_, seed)| seed);
     let amount = storm.amount.replace("{}", storm.otherwise);
     section.row(vec![amount, seed.to_owned(), format!("{:.0}", time.as_secs_f64() / 60.0)]);
     write_report(root, (&format!("storm: {}", storm.name), storm.task), &[section])

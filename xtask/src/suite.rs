@@ -3,16 +3,18 @@
 use std::path::Path;
 
 use crate::process::Call;
-use crate::{Failure, fuzz, openapi, samples, storm, tools};
+use crate::{Failure, fuzz, memory, openapi, samples, storm, tools};
 
 /// Format, lints, doc tests and documentation: what comes before the tests themselves.
 const CHECKS: [Call<'static>; 4] = [
     cargo(&["fmt", "--all", "--check"]),
     cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]),
     cargo(&["test", "--workspace", "--doc"]),
+    // Naming examples, of which there are none, gives dependencies the features that clippy has checked them with; a plain
+    // `cargo doc` checks sixty of them again.
     Call {
         program: "cargo",
-        arguments: &["doc", "--workspace", "--no-deps", "--document-private-items"],
+        arguments: &["doc", "--workspace", "--no-deps", "--document-private-items", "--lib", "--bins", "--examples"],
         environment: &[("RUSTDOCFLAGS", "-D warnings")],
     },
 ];
@@ -34,14 +36,6 @@ const STORMS: [(&str, &str); 3] =
 /// Where the draws begin; a storm that finds something says it.
 const SEEDS: [&str; 3] = ["LATTICE_FUZZ_SEED", "LATTICE_KILL_SEED", "LATTICE_OTHERS_SEED"];
 
-const SHARED_MEMORY: &str = "/dev/shm";
-
-/// So much has to be free in memory for the tests to use it.
-const LEAST_GIGABYTES: u64 = 8;
-
-/// How long each fuzz target runs every time; `cargo xtask fuzz` runs them longer.
-const FUZZ_SECONDS: &str = "5";
-
 /// Installs what is missing, then runs all checks and stops at the first that fails.
 ///
 /// The tests run last, so that the output ends with the summary of their runner.
@@ -60,31 +54,16 @@ pub fn run(root: &Path) -> Result<(), Failure> {
             "\n==> cargo deny check advisories: left out, the database of advisories cannot be reached from here"
         );
     }
-    fuzz::run(root, FUZZ_SECONDS)?;
+    fuzz::replay(root)?;
     let threads = format!("--test-threads={}", 2 * std::thread::available_parallelism().map_or(1, usize::from));
     let arguments: Vec<_> = TESTS.into_iter().chain([threads.as_str()]).collect();
     let seed = storm::drawn().to_string();
     let mut environment = STORMS.to_vec();
     environment.extend(SEEDS.map(|name| (name, seed.as_str())));
-    let memory = in_memory();
+    let memory = memory::folder();
     let folder = memory.as_ref().map(|folder| folder.path().display().to_string());
     environment.extend(folder.as_ref().map(|folder| ("TMPDIR", folder.as_str())));
     Call { program: "cargo", arguments: &arguments, environment: &environment }.run(root)
-}
-
-/// A folder in memory for what the tests write, where there is room for it: they wait for the disk more than for
-/// anything else.
-fn in_memory() -> Option<tempfile::TempDir> {
-    let asked = ["--output=fstype,avail", "--block-size=G", SHARED_MEMORY];
-    let said = Call { program: "df", arguments: &asked, environment: &[] }.answer()?;
-    let (kind, free) = said.lines().nth(1)?.trim().split_once(' ')?;
-    let free: u64 = free.trim().trim_end_matches('G').parse().ok()?;
-    if kind != "tmpfs" || free < LEAST_GIGABYTES {
-        return None;
-    }
-    // Sandboxes of root belong to another user, who has to get this far.
-    let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-    tempfile::Builder::new().prefix("lattice-tests-").permissions(open).tempdir_in(SHARED_MEMORY).ok()
 }
 
 const fn cargo(arguments: &'static [&'static str]) -> Call<'static> {

@@ -5,10 +5,10 @@ use std::path::Path;
 use crate::Failure;
 use crate::process::Call;
 
-/// Commands of cargo and how to get them. What runs for a second need not be optimized for minutes.
+/// Commands of cargo and how to get them. What runs for a second need not be optimized for minutes, nor be debugged.
 const CARGO_COMMANDS: [(&str, &[&str]); 2] = [
     ("nextest", &["install", "--locked", "cargo-nextest"]),
-    ("deny", &["install", "--locked", "--debug", "cargo-deny"]),
+    ("deny", &["install", "--locked", "--debug", "--config", "profile.dev.debug=0", "cargo-deny"]),
 ];
 
 /// System programs that tests use to make file systems and keys of their own, to watch the program and to speak to it in
