@@ -300,6 +300,10 @@ impl From<GitError> for Failure {
             }
             GitError::HookHangs { .. } => Self::new("hook-hangs", error.to_string())
                 .hint("nothing was changed; hooks.timeout_ms says how long to wait, --no-verify skips hooks"),
+            GitError::IndexLocked { lock } => Self::new("index-locked", error.to_string())
+                .cause(format!("{} is there", printable(&lock.display().to_string())))
+                .hint("nothing was changed; an editor or a commit that is being written may hold it: try again then")
+                .hint("if no git is running, lattice doctor offers to remove it once it is ten seconds old"),
             GitError::Killed { .. } => Self::new("git-killed", error.to_string()),
             GitError::Start { source, .. }
             | GitError::Pipe { source, .. }
@@ -375,6 +379,8 @@ impl From<ExecuteError> for Failure {
                 .hint(format!("{UNCHANGED}; check that branch out and make the change there")),
             ExecuteError::Derive(error) => Self::from(error),
             ExecuteError::NothingPicked => Self::new("nothing-to-commit", text).hint(UNCHANGED),
+            ExecuteError::MessageEmptied => Self::new("message-emptied", text)
+                .hint(format!("{UNCHANGED}; --no-verify leaves prepare-commit-msg and commit-msg out")),
             ExecuteError::FilesInTheWay { detail } => Self::new("files-in-the-way", text)
                 .cause(printable(&in_the_way(&detail)))
                 .hint(format!("{UNCHANGED}; commit or stash your changes, then run the command again")),

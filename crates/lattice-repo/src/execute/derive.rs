@@ -59,7 +59,7 @@ impl Executor<'_> {
     fn together(&self, commits: &[Oid], parent: Oid) -> Result<Draft, ExecuteError> {
         let mut read = Vec::new();
         for commit in commits {
-            read.push(self.repo.with_objects(|objects| objects.commit(*commit))?);
+            read.push(self.readable(*commit)?);
         }
         let (Some(first), Some(last)) = (read.first(), read.last()) else {
             return Err(ExecuteError::JournalUnusable { reason: "a derivation of no commits".to_owned() });
@@ -71,7 +71,7 @@ impl Executor<'_> {
     }
 
     fn files_of(&self, from: Oid, onto: Oid, paths: &[String]) -> Result<Draft, ExecuteError> {
-        let commit = self.repo.with_objects(|objects| objects.commit(from))?;
+        let commit = self.readable(from)?;
         let tree = self.with_files(onto, commit.tree, paths)?;
         self.part_of(commit, onto, tree, paths)
     }
@@ -82,7 +82,7 @@ impl Executor<'_> {
         lines: &[LineChange],
         paths: &[String],
     ) -> Result<Draft, ExecuteError> {
-        let commit = self.repo.with_objects(|objects| objects.commit(from))?;
+        let commit = self.readable(from)?;
         let mut tree = self.with_files(onto, commit.tree, paths)?;
         let mut named = paths.to_vec();
         for changes in lines.chunk_by(|one, other| one.path == other.path) {
@@ -142,7 +142,7 @@ impl Executor<'_> {
     }
 
     fn opposite(&self, commit: Oid, onto: Oid) -> Result<Draft, ExecuteError> {
-        let original = self.repo.with_objects(|objects| objects.commit(commit))?;
+        let original = self.readable(commit)?;
         let [parent] = original.parents[..] else {
             return Err(DeriveError::NotLinear { commit }.into());
         };

@@ -30,6 +30,8 @@ pub enum ExecuteError {
     StagedDoesNotApply { branch: BranchName },
     #[error("nothing is left to commit")]
     NothingPicked,
+    #[error("a hook left nothing of the message")]
+    MessageEmptied,
     #[error(transparent)]
     Derive(#[from] DeriveError),
     #[error("uncommitted changes are in the way")]
@@ -98,6 +100,7 @@ impl ExecuteError {
             | Self::NeedsCleanTree { .. }
             | Self::StagedDoesNotApply { .. }
             | Self::NothingPicked
+            | Self::MessageEmptied
             | Self::Derive(_)
             | Self::FilesInTheWay { .. }
             | Self::Unmerged { .. }

@@ -51,6 +51,9 @@ impl Executor<'_> {
                 Err(GitError::Failed { .. }) => {
                     return Err(held(branch, work_dir, "has uncommitted changes in the way"));
                 }
+                Err(GitError::IndexLocked { .. }) => {
+                    return Err(held(branch, work_dir, "has another git at work"));
+                }
                 Err(other) => return Err(other.into()),
             }
         }

@@ -88,7 +88,7 @@ impl Executor<'_> {
         let worktree = self.journal.worktree.as_mut().expect("bug: a plan that commits has a worktree");
         let head_tree = self.repo.with_objects(|objects| objects.tree_of(worktree.commit))?;
         worktree.files = staged;
-        let target = self.repo.with_objects(|objects| objects.commit(how.commit()))?;
+        let target = self.readable(how.commit())?;
         let tree = match how {
             CommitMode::OnTop(_) | CommitMode::Amend(_) => staged,
             CommitMode::OnTopElsewhere(_) | CommitMode::AmendElsewhere(_) => self
@@ -128,6 +128,16 @@ impl Executor<'_> {
         }
         self.git.run_hook("prepare-commit-msg", &arguments, &index)?;
         self.git.run_hook("commit-msg", &[file], &index)?;
-        std::fs::read(&path).map_err(io_error("read the message"))
+        let message = std::fs::read(&path).map_err(io_error("read the message"))?;
+        // A hook that leaves nothing of a message refuses it.
+        if message.trim_ascii().is_empty() && !text.trim_ascii().is_empty() {
+            return Err(ExecuteError::MessageEmptied);
+        }
+        Ok(message)
+    }
+
+    /// A commit whose texts can go into a new one.
+    pub(super) fn readable(&self, commit: Oid) -> Result<RawCommit, ExecuteError> {
+        Ok(self.repo.with_objects(|objects| self.git.readable_commit(objects, commit))?)
     }
 }

@@ -1,5 +1,7 @@
 //! Makes commits from trees, with the authorship of others preserved.
 
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use lattice_model::id::Oid;
@@ -22,11 +24,6 @@ pub(crate) struct RawCommit {
 }
 
 impl RawCommit {
-    /// The same, to be the author of a message in UTF-8.
-    pub(crate) fn without_encoding(self) -> Self {
-        Self { encoding: None, ..self }
-    }
-
     /// Git makes no commit for an author whose name is nothing but signs.
     pub(crate) fn has_author_name(&self) -> bool {
         let name = self.author.split(|byte| *byte == b'<').next().unwrap_or_default();
@@ -124,12 +121,12 @@ impl RawCommit {
         String::from_utf8_lossy(&self.message).lines().next().unwrap_or_default().to_owned()
     }
 
-    /// Name, mail and date, as the environment of git takes them.
-    fn author_parts(&self) -> Option<(String, String, String)> {
-        let text = String::from_utf8_lossy(&self.author);
-        let (name, rest) = text.split_once('<')?;
-        let (mail, date) = rest.split_once('>')?;
-        Some((name.trim().to_owned(), mail.to_owned(), format!("@{}", date.trim())))
+    /// Name, mail and date, as the environment of git takes them: in whatever encoding the commit has.
+    fn author_parts(&self) -> Option<[OsString; 3]> {
+        let mut parts = self.author.splitn(3, |byte| b"<>".contains(byte));
+        let (name, mail, date) = (parts.next()?, parts.next()?, parts.next()?);
+        let date = [b"@", date.trim_ascii()].concat();
+        Some([name.trim_ascii(), mail, &date].map(|part| OsStr::from_bytes(part).to_owned()))
     }
 }
 
@@ -163,6 +160,20 @@ impl Git {
         self.write_tree(Some(index))
     }
 
+    /// A commit with its texts in UTF-8, to go into texts of ours. One in an encoding that nobody knows is left as it is.
+    pub(crate) fn readable_commit(&self, objects: &mut ObjectReader, oid: Oid) -> Result<RawCommit, GitError> {
+        let commit = objects.commit(oid)?;
+        if commit.encoding.is_none() {
+            return Ok(commit);
+        }
+        let arguments = ["--no-walk", "--no-show-signature", "--encoding=UTF-8", "--date=raw"];
+        let call = self.call("log").args(arguments).arg("--format=tformat:%an <%ae> %ad%n%B").arg(oid.to_string());
+        let Ok(text) = String::from_utf8(call.run()?) else { return Ok(commit) };
+        let Some((author, message)) = text.split_once('\n') else { return Ok(commit) };
+        let message = format!("{}\n", message.trim_end()).into_bytes();
+        Ok(RawCommit { author: author.as_bytes().to_vec(), encoding: None, message, ..commit })
+    }
+
     pub(crate) fn commit_tree(&self, commit: NewCommit<'_>) -> Result<Oid, GitError> {
         const COMMAND: &str = "commit-tree";
         let mut call = self.call(COMMAND).arg(commit.tree.to_string());
@@ -172,17 +183,13 @@ impl Git {
         if commit.sign == Sign::Yes {
             call = call.arg("-S");
         }
-        if let Some(original) = commit.authored_by {
-            if let Some((name, mail, date)) = original.author_parts() {
-                call = call.env("GIT_AUTHOR_NAME", name).env("GIT_AUTHOR_EMAIL", mail).env("GIT_AUTHOR_DATE", date);
-            }
-            if let Some(encoding) = &original.encoding {
-                call = call
-                    .env("GIT_CONFIG_COUNT", "1")
-                    .env("GIT_CONFIG_KEY_0", "i18n.commitEncoding")
-                    .env("GIT_CONFIG_VALUE_0", String::from_utf8_lossy(encoding).into_owned());
-            }
+        if let Some([name, mail, date]) = commit.authored_by.and_then(RawCommit::author_parts) {
+            call = call.env("GIT_AUTHOR_NAME", name).env("GIT_AUTHOR_EMAIL", mail).env("GIT_AUTHOR_DATE", date);
         }
+        // What we write is in UTF-8, whatever the user's other programs write.
+        let encoding = commit.authored_by.and_then(|original| original.encoding.as_deref()).unwrap_or(b"UTF-8");
+        call = call.env("GIT_CONFIG_COUNT", "1").env("GIT_CONFIG_KEY_0", "i18n.commitEncoding");
+        call = call.env("GIT_CONFIG_VALUE_0", OsStr::from_bytes(encoding));
         let line = call.args(["-F", "-"]).stdin(commit.message).line()?;
         Oid::new(&line).map_err(|_| GitError::unexpected(COMMAND, line))
     }

@@ -27,6 +27,8 @@ pub enum GitError {
     Hook { hook: &'static str },
     #[error("the hook {hook} did not end within {limit:?} and was stopped")]
     HookHangs { hook: &'static str, limit: Duration },
+    #[error("another git is changing the index")]
+    IndexLocked { lock: PathBuf },
     #[error("{path} could not be read")]
     Read { path: PathBuf, source: io::Error },
     #[error("{path} could not be written")]
@@ -56,6 +58,7 @@ impl GitError {
             | Self::NotTrusted(_)
             | Self::Hook { .. }
             | Self::HookHangs { .. }
+            | Self::IndexLocked { .. }
             | Self::Read { .. }
             | Self::Write { .. } => None,
         }

@@ -5,6 +5,8 @@ use std::fs;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
 
 use lattice_model::id::Oid;
 
@@ -39,7 +41,10 @@ impl Git {
             call.index(index).beside_the_user().run().map(drop)
         };
         match attempt() {
-            Err(GitError::Failed { .. }) => self.refresh_index(index).and_then(|()| attempt()),
+            Err(GitError::Failed { .. }) => {
+                wait_for_index(index)?;
+                self.refresh_index(index).and_then(|()| attempt())
+            }
             // Who was killed has left its lock; a second attempt would only stumble over that.
             tried => tried,
         }
@@ -179,6 +184,22 @@ impl Git {
             .map(Found::Blob)
             .ok_or_else(|| GitError::unexpected("hash-object", "no id"))
     }
+}
+
+/// Waits a moment for whoever is changing an index: editors look at a repository all the time.
+fn wait_for_index(index: &Path) -> Result<(), GitError> {
+    const PAUSE: Duration = Duration::from_millis(50);
+    const ATTEMPTS: usize = 40;
+    let mut lock = index.as_os_str().to_owned();
+    lock.push(".lock");
+    let lock = PathBuf::from(lock);
+    for _ in 0..ATTEMPTS {
+        if !lock.exists() {
+            return Ok(());
+        }
+        thread::sleep(PAUSE);
+    }
+    Err(GitError::IndexLocked { lock })
 }
 
 /// Removes a file, and the folders that are empty without it.

@@ -170,10 +170,10 @@ impl Git {
     /// One commit for all of `head` that `base` does not have. Its author is that of the first one, if Git takes that name.
     pub(crate) fn squashed(&self, tree: Oid, (base, head): (Oid, Oid), message: &str) -> Result<Oid, GitError> {
         let mut objects = self.object_reader()?;
-        let read = |commit| objects.commit(commit);
+        let read = |commit| self.readable_commit(&mut objects, commit);
         let commits: Vec<_> = self.between(base, head)?.into_iter().map(read).collect::<Result<_, _>>()?;
         let message = with_authors(message, &commits).into_bytes();
-        let first = commits.into_iter().next().map(RawCommit::without_encoding).filter(RawCommit::has_author_name);
+        let first = commits.into_iter().next().filter(RawCommit::has_author_name);
         let (parents, authored_by) = (vec![base], first.as_ref());
         self.commit_tree(NewCommit { tree, parents, message, authored_by, sign: Sign::No })
     }

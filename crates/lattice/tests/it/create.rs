@@ -229,6 +229,17 @@ fn hooks_decide_unless_they_are_skipped() {
 }
 
 #[test]
+fn a_hook_that_leaves_nothing_of_a_message_refuses_it() {
+    let repo = TestRepo::draw("main*");
+    hook(&repo, "commit-msg", ": > \"$1\"");
+    repo.write("new.txt", "new\n");
+    let before = repo.state();
+    let refused = lattice(&repo).args(["--json", "create", "a", "-a", "-m", "m"]).fails(1).json();
+    assert_eq!(refused["error"]["code"], json!("message-emptied"), "{refused:#}");
+    assert_same(&before, &repo.state());
+}
+
+#[test]
 fn hooks_may_change_message_and_content_and_cannot_change_the_stack() {
     let repo = TestRepo::draw("main*");
     hook(&repo, "commit-msg", "echo 'Trailer: yes' >> \"$1\"");

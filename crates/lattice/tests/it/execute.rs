@@ -232,16 +232,33 @@ fn a_lock_file_on_one_ref_stops_the_whole_plan() {
         let lock = repo.common_dir().join(format!("{name}.lock"));
         std::fs::File::create(&lock).expect("it can be written");
         let before = repo.state();
-        let output = lattice(&repo).arg("restack").run();
+        let output = lattice(&repo).args(["--json", "restack"]).run();
         if output.code == Some(0) {
             assert_eq!(name, "HEAD", "a restack need not write HEAD");
             continue;
+        }
+        if name == "index" {
+            assert_eq!(output.json()["error"]["code"], "index-locked", "nothing of the user's is in the way");
         }
         assert_same(&before, &repo.state());
         assert!(!repo.op_state_path().exists(), "{name}: {}", output.snapshot());
         std::fs::remove_file(&lock).expect("it is there");
         lattice(&repo).arg("restack").ok();
     }
+}
+
+#[test]
+fn a_lock_that_an_editor_holds_for_a_moment_is_waited_for() {
+    let repo = behind();
+    let lock = repo.common_dir().join("index.lock");
+    std::fs::File::create(&lock).expect("it can be written");
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            std::thread::sleep(std::time::Duration::from_millis(700));
+            std::fs::remove_file(&lock).expect("it is there");
+        });
+        lattice(&repo).arg("restack").ok();
+    });
 }
 
 #[test]

@@ -161,6 +161,38 @@ fn author_date_and_message_survive_with_every_git() {
 }
 
 #[test]
+fn a_commit_in_another_encoding_keeps_its_words_and_the_name_of_its_author() {
+    each_git(|setup| {
+        let repo = setup.draw("main <- api*");
+        let parts = [repo.git(&["rev-parse", "HEAD^{tree}"]), repo.rev("main")];
+        let mut commit = format!("tree {}\nparent {}\n", parts[0], parts[1]).into_bytes();
+        commit.extend_from_slice(b"author Jos\xe9 <jose@example.invalid> 981173106 +0700\n");
+        commit.extend_from_slice(b"committer Ada <ada@example.invalid> 981173106 +0700\n");
+        commit.extend_from_slice(b"encoding ISO-8859-1\n\ngr\xfc\xdfe\n");
+        let id = repo.git_with_input(&["hash-object", "-t", "commit", "-w", "--stdin"], &commit);
+        repo.git(&["update-ref", "refs/heads/api", String::from_utf8_lossy(&id).trim()]);
+        // Whoever writes another encoding has it in his configuration.
+        repo.git(&["config", "i18n.commitEncoding", "ISO-8859-1"]);
+        let format = "--format=%an <%ae> %aI%n%B";
+        let read = || repo.git(&["log", "-1", "--encoding=UTF-8", format, "api"]).trim_end().to_owned();
+        let author = "Jos\u{e9} <jose@example.invalid> 2001-02-03T11:05:06+07:00";
+        assert_eq!(read(), format!("{author}\ngr\u{fc}\u{df}e"));
+        advance(&repo, "README");
+        lattice(&repo).arg("restack").ok();
+        assert_eq!(read(), format!("{author}\ngr\u{fc}\u{df}e"), "moved");
+        repo.write("more", "x\n");
+        lattice(&repo).args(["modify", "-a"]).ok();
+        assert_eq!(read(), format!("{author}\ngr\u{fc}\u{df}e"), "amended");
+        lattice(&repo).args(["modify", "-m", "\u{fc}ber"]).ok();
+        assert_eq!(read(), format!("{author}\n\u{fc}ber"), "amended with other words");
+        repo.write("more", "y\n");
+        lattice(&repo).args(["modify", "-c", "-a", "-m", "\u{e9}t\u{e9}"]).ok();
+        lattice(&repo).arg("squash").ok();
+        assert_eq!(read(), format!("{author}\n\u{fc}ber\n\n\u{e9}t\u{e9}"), "squashed");
+    });
+}
+
+#[test]
 fn a_git_that_moves_refs_itself_is_noticed_and_no_success_is_claimed() {
     // From 2.53 on `git replay` does this unless it is told to print.
     let repo = TestRepo::draw("main <- api <- ui*");
