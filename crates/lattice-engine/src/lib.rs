@@ -27,7 +27,8 @@ pub use host::{
 pub use lattice_repo::{
     Aborted, CommitLine, ConfigEditError, Conflict, DeriveError, DiffShape, Dropped, ExecuteError, Foresight, GitError,
     GitProgram, INSIDE_OPERATION, LedgerEntry, LockError, LockHolder as Holder, Paused,
-    ReadWorkingCopy as WorkingCopyNeed, ScanError, edit_setting, list_settings, read_setting, user_settings,
+    ReadWorkingCopy as WorkingCopyNeed, ScanError, edit_setting, list_settings, read_setting, unset_setting,
+    user_settings,
 };
 pub use lifecycle::{Mode, Outcome};
 pub use operations::{Operation, OperationState, Pick, Reversal};

@@ -322,7 +322,7 @@ impl From<ConfigEditError> for Failure {
     fn from(error: ConfigEditError) -> Self {
         let failure = Self::new("config", error.to_string());
         match error {
-            ConfigEditError::UnknownKey(_) | ConfigEditError::BadValue { .. } => {
+            ConfigEditError::UnknownKey(_) | ConfigEditError::NotSet(_) | ConfigEditError::BadValue { .. } => {
                 failure.hint("lattice config list shows every option")
             }
             ConfigEditError::Unreadable(_) => failure.hint("nothing was changed"),

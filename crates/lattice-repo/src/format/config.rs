@@ -10,7 +10,7 @@ use lattice_model::id::ContentDigest;
 use lattice_model::name::BranchName;
 use lattice_model::settings::{KnownOption, OptionKind, Settings, known_option};
 use lattice_model::snapshot::{ConfigReading, ReadableRest};
-use toml_edit::{Array, DocumentMut, Item, Table, Value, value};
+use toml_edit::{Array, DocumentMut, Item, Table, TableLike, Value, value};
 
 /// Larger files are not read.
 pub(crate) const SIZE_LIMIT: u64 = 1024 * 1024;
@@ -20,6 +20,8 @@ pub(crate) const SIZE_LIMIT: u64 = 1024 * 1024;
 pub enum ConfigEditError {
     #[error("there is no option `{0}`")]
     UnknownKey(String),
+    #[error("`{0}` is not set there")]
+    NotSet(String),
     #[error("`{value}` is no value for `{key}`: {reason}")]
     BadValue { key: String, value: String, reason: String },
     #[error("the configuration file cannot be edited: {0}")]
@@ -209,6 +211,19 @@ pub fn edit_setting(content: &str, key: &str, text: &str) -> Result<String, Conf
         *new.decor_mut() = old.decor().clone();
     }
     slot.insert(name, new);
+    Ok(document.to_string())
+}
+
+/// The text of a file without one option, everything else as it was.
+pub fn unset_setting(content: &str, key: &str) -> Result<String, ConfigEditError> {
+    let mut document = document(content)?;
+    let not_set = || ConfigEditError::NotSet(key.to_owned());
+    let (path, name) = key.rsplit_once('.').ok_or_else(|| ConfigEditError::UnknownKey(key.to_owned()))?;
+    let mut table: &mut dyn TableLike = document.as_table_mut();
+    for part in path.split('.') {
+        table = table.get_mut(part).and_then(Item::as_table_like_mut).ok_or_else(not_set)?;
+    }
+    table.remove(name).ok_or_else(not_set)?;
     Ok(document.to_string())
 }
 

@@ -7,4 +7,4 @@ pub(crate) mod metadata;
 pub(crate) mod op_state;
 pub(crate) mod sealed;
 
-pub use config::{ConfigEditError, edit_setting, list_settings, read_setting, user_settings};
+pub use config::{ConfigEditError, edit_setting, list_settings, read_setting, unset_setting, user_settings};

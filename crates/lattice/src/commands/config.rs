@@ -5,7 +5,9 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
-use lattice_engine::{ConfigEditError, Engine, Mode, WorkingCopyNeed, edit_setting, list_settings, read_setting};
+use lattice_engine::{
+    ConfigEditError, Engine, Mode, WorkingCopyNeed, edit_setting, list_settings, read_setting, unset_setting,
+};
 use lattice_model::command::config::WriteSettings;
 use lattice_model::gate::Refusal;
 use lattice_model::settings::{KnownOption, OPTIONS, known_option};
@@ -47,6 +49,15 @@ enum Action {
         #[command(flatten)]
         preview: Preview,
     },
+    /// Take an option out, so that its default holds again
+    Unset {
+        /// Such as `branch.template`, or `alias.<name>`
+        key: String,
+        #[command(flatten)]
+        place: Place,
+        #[command(flatten)]
+        preview: Preview,
+    },
     /// Print every option: those that are set, and the others with their defaults
     List {
         #[command(flatten)]
@@ -70,8 +81,8 @@ pub(crate) fn run(app: &App, arguments: &Arguments) -> Result<Reply, Failure> {
     match &arguments.action {
         Action::Get { key, place } => get(app, key, *place),
         Action::List { place } => list(app, *place),
-        Action::Set { key, value, place: Place { global: true }, preview } => set_global(app, (key, value), *preview),
-        Action::Set { key, value, place: Place { global: false }, preview } => set(app, (key, value), *preview),
+        Action::Set { key, value, place, preview } => write(app, (key, Some(value)), *place, *preview),
+        Action::Unset { key, place, preview } => write(app, (key, None), *place, *preview),
         Action::Edit { place } => edit(app, *place),
     }
 }
@@ -94,7 +105,9 @@ impl Source {
                     Place { global: false } => failure.hint("lattice doctor says what can be done"),
                 }
             }
-            ConfigEditError::UnknownKey(_) | ConfigEditError::BadValue { .. } => error.into(),
+            ConfigEditError::UnknownKey(_) | ConfigEditError::NotSet(_) | ConfigEditError::BadValue { .. } => {
+                error.into()
+            }
         }
     }
 }
@@ -141,31 +154,55 @@ fn list(app: &App, place: Place) -> Result<Reply, Failure> {
 }
 
 /// A command's own name wins over an alias, which would never do anything.
-fn refuse_command(key: &str) -> Result<(), Failure> {
-    match key.strip_prefix("alias.") {
+fn refuse_command((key, value): Setting<'_>) -> Result<(), Failure> {
+    match key.strip_prefix("alias.").filter(|_| value.is_some()) {
         Some(name) if is_command(name) => Err(Failure::new("config", format!("`{name}` is a command already"))
             .hint("an alias needs another name: a command is never replaced")),
         Some(_) | None => Ok(()),
     }
 }
 
-fn set(app: &App, (key, value): (&str, &str), preview: Preview) -> Result<Reply, Failure> {
-    if key == "trunk.branch" {
-        return Err(Failure::usage("the trunk is changed with: lattice trunk set <branch>"));
+/// An option and what it is to be; `None` is its default.
+type Setting<'a> = (&'a str, Option<&'a String>);
+
+fn write(app: &App, setting: Setting<'_>, place: Place, preview: Preview) -> Result<Reply, Failure> {
+    if setting.0 == "trunk.branch" {
+        let why = if place.global { "a trunk belongs to a repository" } else { "the trunk is changed with" };
+        return Err(Failure::usage(format!("{why}: lattice trunk set <branch>")));
     }
-    // A wrong key is a mistake in the command, whatever state the repository is in.
-    edit_setting("", key, value)?;
-    refuse_command(key)?;
+    refuse_command(setting)?;
+    if place.global { write_global(app, setting, preview) } else { write_own(app, setting, preview) }
+}
+
+fn edited(content: &str, (key, value): Setting<'_>) -> Result<String, ConfigEditError> {
+    match value {
+        Some(value) => edit_setting(content, key, value),
+        None => unset_setting(content, key),
+    }
+}
+
+fn told((key, value): Setting<'_>) -> String {
+    match value {
+        Some(value) => format!("{key} = {value}\n"),
+        None => format!("{key} is no longer set\n"),
+    }
+}
+
+fn write_own(app: &App, setting: Setting<'_>, preview: Preview) -> Result<Reply, Failure> {
+    if setting.1.is_some() {
+        // A wrong key is a mistake in the command, whatever state the repository is in.
+        edited("", setting)?;
+    }
     let build = |_: &Engine, snapshot: &Snapshot| {
-        let content = editable(snapshot)?;
-        let content = edit_setting(content, key, value).map_err(refused)?;
+        let content = edited(editable(snapshot)?, setting).map_err(refused)?;
         Ok(WriteSettings { content })
     };
     let reply = change(app, ("config", preview), WorkingCopyNeed::No, build)?;
     if previews(app, preview) {
         return Ok(reply.with_field("options", json!({})));
     }
-    Ok(reply.with_field("options", json!({ key: value })).text(format!("{key} = {value}\n")))
+    let options: BTreeMap<_, _> = setting.1.map(|value| (setting.0, value)).into_iter().collect();
+    Ok(reply.with_field("options", json!(options)).text(told(setting)))
 }
 
 fn editable(snapshot: &Snapshot) -> Result<&str, Refusal> {
@@ -187,15 +224,11 @@ pub(crate) fn refused(error: ConfigEditError) -> Refusal {
     Refusal::new("config", error.to_string())
 }
 
-fn set_global(app: &App, (key, value): (&str, &str), preview: Preview) -> Result<Reply, Failure> {
-    if key == "trunk.branch" {
-        return Err(Failure::usage("a trunk belongs to a repository: lattice trunk set <branch>"));
-    }
-    refuse_command(key)?;
+fn write_global(app: &App, setting: Setting<'_>, preview: Preview) -> Result<Reply, Failure> {
     let path = user_path(app)?;
     let source = Source { text: user_text(&path)?, path: path.clone(), place: Place { global: true } };
-    let text = edit_setting(&source.text, key, value).map_err(|error| source.unreadable(error))?;
-    let options = BTreeMap::from([(key.to_owned(), value.to_owned())]);
+    let text = edited(&source.text, setting).map_err(|error| source.unreadable(error))?;
+    let options = setting.1.map(|value| (setting.0.to_owned(), value.clone())).into_iter().collect();
     let mut document = ConfigDocument { options, file: Some(path.display().to_string()), operation: None };
     match mode(app, preview) {
         Mode::DryRun => {
@@ -206,7 +239,7 @@ fn set_global(app: &App, (key, value): (&str, &str), preview: Preview) -> Result
         Mode::Execute | Mode::ExecuteExactly(_) => {}
     }
     write_user_text(&path, &text)?;
-    Ok(Reply::new(document, format!("{key} = {value}\n")))
+    Ok(Reply::new(document, told(setting)))
 }
 
 fn user_path(app: &App) -> Result<PathBuf, Failure> {

@@ -38,6 +38,27 @@ fn setting_keeps_remarks_and_everything_else() {
 }
 
 #[test]
+fn what_is_unset_has_its_default_again_and_everything_else_stays() {
+    let repo = TestRepo::draw("main*");
+    repo.write_config("# ours\n[trunk]\nbranch = \"main\"\n\n[undo] # how long\nkeep = 9\nkeep_days = 30\n");
+    let file = || std::fs::read_to_string(repo.lattice_dir().join("config.toml")).expect("it exists");
+    let previewed = lattice(&repo).args(["config", "unset", "undo.keep_days", "--dry-run"]).ok();
+    assert!(file().contains("keep_days"), "{}", previewed.snapshot());
+    let unset = lattice(&repo).args(["config", "unset", "undo.keep_days"]);
+    assert_eq!(unset.ok().stdout, "undo.keep_days is no longer set\n");
+    assert_eq!(file(), "# ours\n[trunk]\nbranch = \"main\"\n\n[undo] # how long\nkeep = 9\n");
+    let again = lattice(&repo).args(["config", "unset", "undo.keep_days"]).fails(1).stderr;
+    assert!(again.contains("`undo.keep_days` is not set there"), "{again}");
+    lattice(&repo).arg("undo").ok();
+    assert_eq!(lattice(&repo).args(["config", "get", "undo.keep_days"]).ok().stdout, "30\n", "it is an operation");
+    lattice(&repo).args(["config", "set", "--global", "alias.up2", "up 2"]).ok();
+    lattice(&repo).args(["config", "unset", "--global", "alias.up2"]).ok();
+    assert!(!std::fs::read_to_string(user_file(&repo)).expect("it exists").contains("up2"));
+    let trunk = lattice(&repo).args(["config", "unset", "trunk.branch"]).fails(2).stderr;
+    assert!(trunk.contains("lattice trunk set"), "{trunk}");
+}
+
+#[test]
 fn wrong_keys_and_values_are_refused_and_nothing_is_written() {
     let repo = TestRepo::draw("main*");
     let before = repo.state();
