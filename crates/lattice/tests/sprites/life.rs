@@ -56,6 +56,19 @@ fn a_proposal_is_listed_once_and_holds_for_future_sprites_once_a_person_accepts_
 }
 
 #[test]
+fn what_an_agent_prints_is_shown_and_ctrl_c_says_how_it_goes_on() {
+    let repo = TestRepo::draw("main*");
+    let script = "lattice emit info hello; printf 'no \\033[2Jescapes\\n'; echo working >&2; sleep 60";
+    let run = lattice(&repo).args(["run", "x", "--name", "one", "--", "bash", "-c", script]);
+    let output = run.terminal().answer("| working", "\x03").run();
+    assert_eq!(output.code, Some(130), "{}", output.snapshot());
+    assert!(output.stdout.contains("| no \\u{1b}[2Jescapes"), "{}", output.snapshot());
+    assert!(!output.stdout.contains("LATTICE_EVENT"), "an event is shown as what it says: {}", output.snapshot());
+    assert!(output.stdout.contains("one was interrupted: lattice resume one goes on"), "{}", output.snapshot());
+    assert_eq!(look(&repo, &["show", "one"])["sprite"]["state"], json!("interrupted"));
+}
+
+#[test]
 fn agents_are_named_configured_and_given_folders_of_the_checkout() {
     let repo = TestRepo::draw("main*");
     repo.write(".gitignore", "cache\n");

@@ -7,7 +7,7 @@ use std::sync::mpsc::Sender;
 use lattice_model::id::Oid;
 use lattice_model::name::BranchName;
 use lattice_model::plan::count;
-use lattice_sprites::protocol::{Event, EventType, Finding, Rule};
+use lattice_sprites::protocol::{Event, EventType, Finding, PREFIX, Rule};
 use lattice_sprites::run::{
     Collect, Happening, Job, LandError, Landing, SpritePlace, Uncommitted, Usage, Verdict, Watcher, Work, land, next,
     supervise,
@@ -16,6 +16,7 @@ use lattice_sprites::sandbox::Spec;
 use lattice_sprites::store::{ActionState, Answer, Effect, Sprite, SpriteState, Store};
 use serde_json::{Value, json};
 
+use super::interrupt::Interruptible;
 use super::{LandedDocument, RunDocument, act};
 use crate::app::{App, Format, Noise};
 use crate::commands::sprite;
@@ -98,8 +99,12 @@ fn one_session(
     let ended = std::thread::scope(|scope| {
         // What needs no commits is done while the agent goes on, beside the thread that listens to it.
         scope.spawn(|| act::while_it_runs(app, sprite, asked));
-        let mut watcher = Follower { app, asks, line: StatusLine::new(app), status: Status::default() };
-        supervise(&job, store, &mut watcher)
+        let (line, status) = (StatusLine::new(app), Status::default());
+        let mut watcher = Follower { app, asks, line, status, printed: Vec::new() };
+        let _interruptible = Interruptible::begin(app, &sprite.name);
+        let ended = supervise(&job, store, &mut watcher);
+        watcher.show_rest();
+        ended
     });
     let (verdict, outcome) = match ended {
         Ok(ended) => ended,
@@ -257,9 +262,34 @@ struct Follower<'a> {
     asks: Sender<()>,
     line: Option<StatusLine>,
     status: Status,
+    /// What the agent printed of a line that has not ended.
+    printed: Vec<u8>,
 }
 
+/// A line that does not end is shown in pieces of this size.
+const LONGEST_LINE: usize = 4096;
+
 impl Follower<'_> {
+    fn is_silent(&self) -> bool {
+        self.app.noise == Noise::Quiet || self.app.format == Format::Json
+    }
+
+    /// Shows a line that the agent printed. Events are shown as what they say.
+    fn show_line(&self, line: &[u8]) {
+        if !line.starts_with(PREFIX) {
+            let line = String::from_utf8_lossy(line);
+            self.write(&self.app.style.dim(&format!("| {}\n", printable(line.trim_end()))));
+        }
+    }
+
+    /// Shows what the agent printed without ending the line.
+    fn show_rest(&mut self) {
+        if !self.printed.is_empty() {
+            let printed = std::mem::take(&mut self.printed);
+            self.show_line(&printed);
+        }
+    }
+
     /// Writes above the line that says how far the agent is, and then that line anew.
     fn write(&self, text: &str) {
         err(text);
@@ -294,7 +324,7 @@ impl Watcher for Follower<'_> {
             // Nobody hears it only when the sprite ends, and then all actions are looked at.
             let _ = self.asks.send(());
         }
-        if self.app.noise == Noise::Quiet || self.app.format == Format::Json {
+        if self.is_silent() {
             return;
         }
         match effect {
@@ -312,7 +342,21 @@ impl Watcher for Follower<'_> {
         }
     }
 
-    fn output(&mut self, _: &[u8]) {}
+    fn output(&mut self, bytes: &[u8]) {
+        if self.is_silent() {
+            return;
+        }
+        for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
+            self.printed.extend_from_slice(piece);
+            if piece.ends_with(b"\n") {
+                self.show_rest();
+            } else if self.printed.len() > LONGEST_LINE && self.printed.starts_with(PREFIX) {
+                self.printed.truncate(PREFIX.len());
+            } else if self.printed.len() > LONGEST_LINE {
+                self.show_rest();
+            }
+        }
+    }
 
     fn now(&self) -> String {
         self.app.clock().to_string()

@@ -5,6 +5,7 @@ pub(crate) mod bare;
 mod folder;
 mod follow;
 mod install;
+mod interrupt;
 mod network;
 mod prepare;
 mod shim;

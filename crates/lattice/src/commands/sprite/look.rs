@@ -75,10 +75,12 @@ fn branch_remark(sprite: &SpriteDocument) -> &'static str {
 
 /// What can be done with a sprite that nothing comes from by itself.
 fn way_on(sprite: &SpriteDocument) -> Option<String> {
-    let id = &sprite.id;
-    (sprite.state == SpriteState::Interrupted.as_str()).then(|| {
-        format!("{id} was interrupted: lattice resume {id} goes on, lattice sprite stop {id} lands what is there")
-    })
+    (sprite.state == SpriteState::Interrupted.as_str()).then(|| interrupted(&sprite.id))
+}
+
+/// What can be done with a sprite that was interrupted.
+pub(crate) fn interrupted(id: &str) -> String {
+    format!("{id} was interrupted: lattice resume {id} goes on, lattice sprite stop {id} lands what is there")
 }
 
 pub(super) fn show(app: &App, id: &str) -> Result<Reply, Failure> {

@@ -131,7 +131,7 @@ pub(crate) fn run(app: &App, arguments: &Arguments) -> Result<Reply, Failure> {
     }
 }
 
-pub(crate) use look::event_line;
+pub(crate) use look::{event_line, interrupted};
 pub(crate) use manage::place;
 
 /// An event that was not read from the store.
