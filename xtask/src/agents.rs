@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use lattice_testkit::{Lattice, TestRepo};
 
 use crate::Failure;
+use crate::bench::{Section, write_report};
 use crate::process::Call;
 use model::Model;
 
@@ -26,12 +27,15 @@ const AGENTS: [Agent; 2] = [
 /// What must never be seen inside.
 const KEY: &str = "the-real-key-of-this-host-52c1";
 
-/// Installs each agent, lets it work, and checks that its commit is on the stack and the key only at its model.
+/// Installs each agent, lets it work, and checks that its commit is on the stack and the key only at its model. What works
+/// goes into docs/benchmarks.md.
 pub fn run(root: &Path) -> Result<(), Failure> {
     Call { program: "cargo", arguments: &["build", "--package", "lattice"], environment: &[] }.run(root)?;
     let folder = tempfile::tempdir().map_err(|cause| Failure::File { path: std::env::temp_dir(), cause })?;
     let modules = folder.path().join("node_modules");
     let mut problems = Vec::new();
+    let about = "Agents as npm has them, in the strict sandbox, with a scripted model: each made its commit, and its key was seen by its model alone.";
+    let mut section = Section::new("passed", about, &["agent", "package", "version"]);
     for agent in &AGENTS {
         let words = ["install", "--no-audit", "--no-fund", "--no-save", agent.package];
         Call { program: "npm", arguments: &words, environment: &[] }.run(folder.path())?;
@@ -44,8 +48,19 @@ pub fn run(root: &Path) -> Result<(), Failure> {
         let found = one(&crate::bench::target(root).join("debug/lattice"), &modules.join(".bin"), agent);
         eprintln!("{}: {}", agent.preset, if found.is_empty() { "works" } else { "does not work" });
         problems.extend(found.into_iter().map(|problem| format!("{}: {problem}", agent.preset)));
+        section.row([agent.preset, agent.package, &version(&modules.join(agent.package))].map(str::to_owned).to_vec());
     }
-    if problems.is_empty() { Ok(()) } else { Err(Failure::Problems(problems)) }
+    if problems.is_empty() {
+        write_report(root, ("agents", "agents"), &[section])
+    } else {
+        Err(Failure::Problems(problems))
+    }
+}
+
+fn version(package: &Path) -> String {
+    let text = std::fs::read_to_string(package.join("package.json")).unwrap_or_default();
+    let description: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
+    description["version"].as_str().unwrap_or("not known").to_owned()
 }
 
 /// What is wrong after one agent has worked.

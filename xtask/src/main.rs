@@ -15,7 +15,7 @@ usage: cargo xtask <task>
   bench PART [TREE]      one part of it: stack, forge, context, large, protocol or sprites; context packs TREE
   bench all TREE         measure everything, packing TREE
   eval make|recall ...   requests with known answers: make them, and see how many a pack holds
-  agents                 real agents from npm in the sandbox, with a scripted model; needs node and npm
+  agents                 real agents from npm in the sandbox, with a scripted model, for docs/benchmarks.md; needs node and npm
   fuzz [SECONDS]         libFuzzer on what reads foreign bytes, so long for each target; unless told 120, for docs/benchmarks.md
   fuzz stack [N [SEED]]  random commands and plain git against an oracle; unless told 100,000 steps, for docs/benchmarks.md
   kill [POINTS [SEED]]   kill commands at system calls; unless told at every call of every command, for docs/benchmarks.md
