@@ -25,8 +25,8 @@ pub use host::{
     Progress, RestackFirst, SubmitOptions, SyncOptions, Synced, api_url, web_host,
 };
 pub use lattice_repo::{
-    Aborted, CommitLine, ConfigEditError, Conflict, DeriveError, DiffShape, Dropped, ExecuteError, Foresight, GitError,
-    GitProgram, INSIDE_OPERATION, LedgerEntry, LockError, LockHolder as Holder, Paused,
+    Aborted, CommitLine, ConfigEditError, Conflict, DeriveError, DiffShape, DropReason, Dropped, ExecuteError,
+    Foresight, GitError, GitProgram, INSIDE_OPERATION, LedgerEntry, LockError, LockHolder as Holder, Paused,
     ReadWorkingCopy as WorkingCopyNeed, ScanError, edit_setting, list_settings, read_setting, unset_setting,
     user_settings,
 };

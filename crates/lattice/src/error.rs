@@ -421,6 +421,17 @@ impl From<ExecuteError> for Failure {
                 .hint("if these lines belong there: git add the files, then lattice continue"),
             ExecuteError::Untouched { files } => in_conflict(Self::new("conflict-untouched", text), &files)
                 .hint("if they are right as they are: git add or git rm them, then lattice continue"),
+            ExecuteError::NothingResolved { .. } => Self::new("nothing-resolved", printable(&text))
+                .code(Code::Paused)
+                .hint("to leave that commit out: git rebase --skip, then lattice continue")
+                .hint("or go back and begin again: lattice abort"),
+            ExecuteError::NotStaged { files } => {
+                let failure = Self::new("not-staged", text).code(Code::Paused);
+                let failure = files.iter().fold(failure, |failure, file| failure.cause(printable(file)));
+                failure
+                    .hint("git add what belongs to the commit, git stash push the other files, then: lattice continue")
+                    .hint("or go back: lattice abort")
+            }
             ExecuteError::RebaseGone { expected } => Self::new("rebase-gone", text)
                 .cause(format!("the new base is {}", expected.short()))
                 .hint("lattice abort goes back to where the operation began"),

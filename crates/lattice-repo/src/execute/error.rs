@@ -64,6 +64,10 @@ pub enum ExecuteError {
     MarkersLeft { files: Vec<String> },
     #[error("files in conflict are as the conflict left them")]
     Untouched { files: Vec<String> },
+    #[error("nothing is left of {} ({subject})", commit.short())]
+    NothingResolved { commit: Oid, subject: String },
+    #[error("changes are not staged, so the rebase cannot go on")]
+    NotStaged { files: Vec<String> },
     #[error("the rebase was ended by other means before it was done, or HEAD is not on top of the new base")]
     RebaseGone { expected: Oid },
 }
@@ -117,6 +121,8 @@ impl ExecuteError {
             | Self::Unresolved { .. }
             | Self::MarkersLeft { .. }
             | Self::Untouched { .. }
+            | Self::NothingResolved { .. }
+            | Self::NotStaged { .. }
             | Self::RebaseGone { .. } => false,
         }
     }

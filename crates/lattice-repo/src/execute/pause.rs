@@ -6,8 +6,9 @@ use lattice_model::name::RefName;
 use lattice_model::plan::{Expected, Step};
 use lattice_model::snapshot::{OpPhase, WorkingCopy};
 
-use crate::format::journal::{Dropped, FileMove, Pause};
+use crate::format::journal::{DropReason, Dropped, FileMove, Pause};
 use crate::git::GitError;
+use crate::git::files::wait_for_index;
 use crate::git::pack::{NewCommit, Pack};
 use crate::git::transaction::{RefEdit, Target};
 use crate::git::worktree::{RebaseEnd, index_path};
@@ -85,8 +86,8 @@ impl Executor<'_> {
             match made.iter().position(|author| *author == old.author) {
                 Some(at) => drop(made.remove(at)),
                 None => {
-                    let subject = old.subject();
-                    self.journal.dropped.push(Dropped { branch: pause.branch.clone(), commit, subject });
+                    let (branch, subject) = (pause.branch.clone(), old.subject());
+                    self.journal.dropped.push(Dropped { branch, commit, subject, because: DropReason::Resolution });
                 }
             }
         }
@@ -225,6 +226,7 @@ impl Executor<'_> {
         }
         let bytes = std::fs::read(&own).map_err(io_error("read the new index"))?;
         let index = index_path(&self.repo.paths.git_dir);
+        wait_for_index(&index)?;
         crate::durable::write_locked(&index, &bytes).map_err(io_error("install the new index"))
     }
 }

@@ -109,6 +109,7 @@ impl Executor<'_> {
         // Git goes on from whatever is checked out; elsewhere it would put commits where they do not belong.
         self.check_resolution()?;
         if rebasing(&git_dir) {
+            self.check_not_emptied()?;
             if let Some(what) = stage {
                 self.check_touched()?;
                 // What Git does not know belongs to no conflict, and would be gone with the commit after an abort.
@@ -120,8 +121,10 @@ impl Executor<'_> {
             {
                 return Err(ExecuteError::Unresolved { files: unmerged });
             }
+            let (_, before) = self.head_commit()?;
             let end = self.git.continue_rebase(&git_dir);
             if end.map_err(|error| ExecuteError::from(error).incomplete())? == RebaseEnd::Paused {
+                self.check_staged(before)?;
                 return Ok(Some(self.paused()));
             }
             self.check_resolution()?;
@@ -130,6 +133,38 @@ impl Executor<'_> {
         }
         self.resolved()?;
         Ok(None)
+    }
+
+    /// A commit that has neither conflicts nor changes any more would be left out without a word: so it is after
+    /// `git reset --hard`. Git knows of conflicts that were resolved, and a commit that the user made keeps its author.
+    fn check_not_emptied(&self) -> Result<(), ExecuteError> {
+        let WorkingCopy::Known { staged, unstaged, unmerged, .. } = self.git.status() else { return Ok(()) };
+        let Some(stopped) = self.git.rebase_head()? else { return Ok(()) };
+        let is_clean = staged.is_empty() && unstaged.is_empty() && unmerged.is_empty();
+        if !is_clean || self.git.has_resolved()? {
+            return Ok(());
+        }
+        let (_, head) = self.head_commit()?;
+        let read = |commit| self.repo.with_objects(|objects| objects.commit(commit));
+        let commit = read(stopped)?;
+        if read(head)?.author == commit.author {
+            return Ok(());
+        }
+        Err(ExecuteError::NothingResolved { commit: stopped, subject: commit.subject() })
+    }
+
+    /// Git does not go on over changes that are not staged, which are no conflict.
+    fn check_staged(&self, before: Oid) -> Result<(), ExecuteError> {
+        match self.git.status() {
+            WorkingCopy::Known { unmerged, unstaged, .. }
+                if unmerged.is_empty() && !unstaged.is_empty() && self.head_commit()?.1 == before =>
+            {
+                Err(ExecuteError::NotStaged { files: unstaged })
+            }
+            WorkingCopy::Known { .. } | WorkingCopy::None | WorkingCopy::NotRead | WorkingCopy::Unknown { .. } => {
+                Ok(())
+            }
+        }
     }
 
     /// A rebase that was ended in the middle of a conflict cannot begin again where its files lie.
@@ -329,9 +364,24 @@ impl Executor<'_> {
             self.git.read_index(now)?;
             self.git.complete_move(now, before.files, self.hex_len())?;
         }
+        self.undo_picks(before.files)?;
         self.git.read_index(before.index)?;
         self.git.refresh_index(&index_path(&self.repo.paths.git_dir))?;
         Ok(self.git.set_head(&before.head, &self.reason())?)
+    }
+
+    /// Takes back what a rebase that the user ended with git left in files: of the commit that it was at, and of edits that
+    /// were made to resolve it. Git does the same where it gives a rebase up.
+    fn undo_picks(&self, files: Oid) -> Result<(), ExecuteError> {
+        let Some(pause) = &self.journal.pause else { return Ok(()) };
+        for commit in [pause.onto, pause.tip] {
+            let picked = self.repo.with_objects(|objects| objects.tree_of(commit))?;
+            if picked != files {
+                self.git.read_index(picked)?;
+                self.git.complete_return(picked, files, self.hex_len())?;
+            }
+        }
+        Ok(())
     }
 
     /// Brings files and index to where they belong, also if git was killed half-way through them.

@@ -11,7 +11,7 @@ use crate::defect::Defect;
 use crate::git::picker::{AHEAD, Pick};
 use crate::git::rewrite::{Picked, Replayed};
 
-use crate::format::journal::Dropped;
+use crate::format::journal::{DropReason, Dropped};
 
 use super::conflicts::Conflict;
 use super::{ExecuteError, Executor};
@@ -119,7 +119,12 @@ impl Executor<'_> {
         self.journal.tips.insert(branch.clone(), tip);
         for commit in dropped {
             let subject = self.repo.with_objects(|objects| objects.commit(commit))?.subject();
-            self.journal.dropped.push(Dropped { branch: branch.clone(), commit, subject });
+            self.journal.dropped.push(Dropped {
+                branch: branch.clone(),
+                commit,
+                subject,
+                because: DropReason::BelowHasIt,
+            });
         }
         Ok(())
     }

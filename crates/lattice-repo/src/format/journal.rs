@@ -88,13 +88,26 @@ impl Journal {
     }
 }
 
-/// A commit that a branch no longer has, because what it stands on has the same change.
+/// A commit that a branch no longer has.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Dropped {
     pub branch: BranchName,
     pub commit: Oid,
     pub subject: String,
+    #[serde(default)]
+    pub because: DropReason,
+}
+
+/// Why a commit is dropped.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum DropReason {
+    /// What it stands on has the same change.
+    #[default]
+    BelowHasIt,
+    /// Nothing was left of it when its conflict was resolved, or the user left it out.
+    Resolution,
 }
 
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]

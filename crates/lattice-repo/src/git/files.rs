@@ -22,6 +22,15 @@ struct Change {
     new: Option<Oid>,
 }
 
+/// What the two sides of a conflict have: where a commit goes, and what is to go there.
+#[derive(Default)]
+struct Sides {
+    below: Option<Oid>,
+    own: Option<Oid>,
+    is_link: bool,
+    is_submodule: bool,
+}
+
 /// What is at a path now.
 enum Found {
     Nothing,
@@ -59,6 +68,25 @@ impl Git {
     /// Completes a move of files that may have been cut off: the index is brought to `to` first,
     /// then each file that still has the content of `from`. Anything else is the user's own.
     pub(crate) fn complete_move(&self, from: Oid, to: Oid, hex_len: usize) -> Result<(), GitError> {
+        self.complete(from, to, |top, change| self.is_untouched(top, change, hex_len))
+    }
+
+    /// As `complete_move`, where edits of files that both trees have go, as they do when git gives a rebase up: what they
+    /// stand in the place of may have been the user's, too.
+    pub(crate) fn complete_return(&self, from: Oid, to: Oid, hex_len: usize) -> Result<(), GitError> {
+        self.complete(from, to, |top, change| {
+            let is_folder = matches!(self.found(top, &change.path, hex_len)?, Found::Other);
+            let in_both = change.old.is_some() && change.new.is_some();
+            Ok((in_both && !is_folder) || self.is_untouched(top, change, hex_len)?)
+        })
+    }
+
+    fn complete(
+        &self,
+        from: Oid,
+        to: Oid,
+        may_change: impl Fn(&Path, &Change) -> Result<bool, GitError>,
+    ) -> Result<(), GitError> {
         let Some(top) = self.work_dir().map(Path::to_owned) else { return Ok(()) };
         // Git looks at no file whose entry in the index is at `to` already, as it is where the move
         // was cut off on its way from there.
@@ -68,13 +96,13 @@ impl Git {
         let changes = self.changes(from, to)?;
         // What goes, goes first: a folder may have to make room for a file.
         for change in changes.iter().filter(|change| change.new.is_none()) {
-            if self.is_untouched(&top, change, hex_len)? {
+            if may_change(&top, change)? {
                 remove(&top, &change.path);
             }
         }
         let mut write = Vec::new();
         for change in changes.iter().filter(|change| change.new.is_some()) {
-            if self.is_untouched(&top, change, hex_len)? {
+            if may_change(&top, change)? {
                 write.extend_from_slice(change.path.as_os_str().as_bytes());
                 write.push(0);
             }
@@ -84,37 +112,48 @@ impl Git {
         self.call("update-index").args(["-q", "--refresh"]).finish().map(drop)
     }
 
-    /// Files in conflict that still are what they were below, where Git writes no markers: binary ones, and those that the
-    /// commit deletes. Its change would be gone without a word.
+    /// Files in conflict that still are what they were below, where Git writes no markers: binary ones, links, submodules,
+    /// and those that the commit deletes. Its change would be gone without a word.
     pub(crate) fn left_without_markers(&self, hex_len: usize) -> Result<Vec<String>, GitError> {
         let Some(top) = self.work_dir().map(Path::to_owned) else { return Ok(Vec::new()) };
-        // What both sides of a conflict have: where it goes, and what is to go there.
-        let mut sides: BTreeMap<PathBuf, [Option<Oid>; 2]> = BTreeMap::new();
+        let mut files: BTreeMap<PathBuf, Sides> = BTreeMap::new();
         let listed = self.call("ls-files").args(["--unmerged", "-z", "--full-name", "--", ":/"]).run()?;
         for entry in listed.split(|byte| *byte == 0).filter(|entry| !entry.is_empty()) {
             let split = entry.iter().position(|byte| *byte == b'\t').unwrap_or(entry.len());
-            let mut fields = entry[..split].split(|byte| *byte == b' ').skip(1);
-            let (id, stage) = (fields.next().and_then(Oid::from_hex), fields.next());
+            let mut fields = entry[..split].split(|byte| *byte == b' ');
+            let (mode, id, stage) = (fields.next(), fields.next().and_then(Oid::from_hex), fields.next());
             let path = super::refs::path(entry.get(split + 1..).unwrap_or_default());
             if let (Some(id), Some(path)) = (id, path) {
-                let [below, own] = sides.entry(path).or_default();
+                let sides = files.entry(path).or_default();
+                sides.is_link |= mode == Some(b"120000");
+                sides.is_submodule |= mode == Some(b"160000");
                 match stage {
-                    Some(b"2") => *below = Some(id),
-                    Some(b"3") => *own = Some(id),
+                    Some(b"2") => sides.below = Some(id),
+                    Some(b"3") => sides.own = Some(id),
                     Some(_) | None => {}
                 }
             }
         }
         let mut left = Vec::new();
-        for (path, [below, own]) in sides {
-            let Some(below) = below else { continue };
-            let is_left = matches!(self.found(&top, &path, hex_len)?, Found::Blob(found) if found == below);
-            let has_markers = own.is_some_and(|own| !self.is_binary(below) && !self.is_binary(own));
-            if is_left && !has_markers {
+        for (path, sides) in files {
+            let is_left = match (self.found(&top, &path, hex_len)?, sides.below) {
+                (Found::Blob(found), Some(below)) => found == below && !self.has_markers(&sides),
+                // Nobody can see whether a submodule was looked at.
+                _ => sides.is_submodule,
+            };
+            if is_left {
                 left.push(path.display().to_string());
             }
         }
         Ok(left)
+    }
+
+    /// Whether Git writes both sides of a conflict into the file.
+    fn has_markers(&self, sides: &Sides) -> bool {
+        match (sides.below, sides.own) {
+            (Some(below), Some(own)) => !sides.is_link && !self.is_binary(below) && !self.is_binary(own),
+            (None, _) | (_, None) => false,
+        }
     }
 
     /// Whether Git would take this for something else than text.
@@ -187,7 +226,7 @@ impl Git {
 }
 
 /// Waits a moment for whoever is changing an index: editors look at a repository all the time.
-fn wait_for_index(index: &Path) -> Result<(), GitError> {
+pub(crate) fn wait_for_index(index: &Path) -> Result<(), GitError> {
     const PAUSE: Duration = Duration::from_millis(50);
     const ATTEMPTS: usize = 40;
     let mut lock = index.as_os_str().to_owned();

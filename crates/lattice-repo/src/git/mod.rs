@@ -4,7 +4,7 @@ pub(crate) mod commits;
 pub(crate) mod discover;
 pub(crate) mod display;
 pub(crate) mod error;
-mod files;
+pub(crate) mod files;
 pub(crate) mod history;
 pub(crate) mod hooks;
 pub(crate) mod listing;

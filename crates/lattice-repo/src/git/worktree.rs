@@ -210,6 +210,17 @@ impl Git {
     }
 
     /// Removes the names for the commit in conflict and for what came of it, which git leaves behind after some rebases.
+    /// Whether the index knows of conflicts that were resolved in it.
+    pub(crate) fn has_resolved(&self) -> Result<bool, GitError> {
+        Ok(!self.call("ls-files").args(["--resolve-undo", "-z", "--", ":/"]).run()?.is_empty())
+    }
+
+    /// The commit that a rebase has stopped at.
+    pub(crate) fn rebase_head(&self) -> Result<Option<Oid>, GitError> {
+        let found = self.call("rev-parse").args(["--verify", "-q", "REBASE_HEAD"]).finish()?;
+        Ok((found.code == 0).then(|| Oid::from_hex(found.stdout.trim_ascii_end())).flatten())
+    }
+
     pub(crate) fn forget_rebase_head(&self, git_dir: &Path) -> Result<(), GitError> {
         for name in ["REBASE_HEAD", "AUTO_MERGE"] {
             if git_dir.join(name).exists() {

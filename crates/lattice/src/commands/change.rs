@@ -1,6 +1,6 @@
 //! What all changing commands share: preview, repair on the spot, and the story of what was done.
 
-use lattice_engine::{Dropped, Engine, Foresight, Mode, Outcome, Paused, WorkingCopyNeed};
+use lattice_engine::{DropReason, Dropped, Engine, Foresight, Mode, Outcome, Paused, WorkingCopyNeed};
 use lattice_model::event::{HeadValue, RefChange};
 use lattice_model::gate::{Command, Refusal, RepairBundle};
 use lattice_model::issue::FixEffect;
@@ -155,8 +155,11 @@ pub(crate) fn kept_branches(plan: &Plan) -> String {
 
 /// A commit that is dropped, and why.
 pub(crate) fn dropped_commit(commit: &Dropped) -> String {
-    let subject = printable(&commit.subject);
-    format!("{} of {} ({subject}): what it stands on has the change already", commit.commit.short(), commit.branch)
+    let why = match commit.because {
+        DropReason::BelowHasIt => "what it stands on has the change already",
+        DropReason::Resolution => "nothing was left of it when its conflict was resolved; lattice undo brings it back",
+    };
+    format!("{} of {} ({}): {why}", commit.commit.short(), commit.branch, printable(&commit.subject))
 }
 
 /// A conflict: no failure of anyone, and still not done.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use lattice_engine::{Conflict, Dropped, Operation};
+use lattice_engine::{Conflict, DropReason, Dropped, Operation};
 use lattice_model::branch::PrState;
 use lattice_model::event::RefChange;
 use lattice_model::graph::StackGraph;
@@ -76,12 +76,18 @@ pub(crate) struct DroppedDocument {
     branch: String,
     commit: String,
     subject: String,
+    /// `below-has-it` or `resolution`.
+    because: &'static str,
 }
 
 impl DroppedDocument {
     pub(crate) fn of(dropped: &Dropped) -> Self {
         let (branch, commit) = (dropped.branch.to_string(), dropped.commit.to_string());
-        Self { branch, commit, subject: dropped.subject.clone() }
+        let because = match dropped.because {
+            DropReason::BelowHasIt => "below-has-it",
+            DropReason::Resolution => "resolution",
+        };
+        Self { branch, commit, subject: dropped.subject.clone(), because }
     }
 }
 

@@ -165,3 +165,83 @@ fn a_conflict_without_markers_that_nobody_touched_is_not_taken_for_resolved() {
     assert!(done.contains("dropped"), "what was meant leaves nothing of the commit: {done}");
     assert_eq!(repo.git(&["log", "--format=%s", "main..a"]), "a 1");
 }
+
+/// `a` changes line 3 of `f` and `b` above it too; `a` is checked out with another edit of that line.
+fn disputed() -> TestRepo {
+    let repo = TestRepo::draw("main*");
+    repo.write("f", "1\n2\n3\n4\n");
+    lattice(&repo).args(["create", "a", "-a", "-m", "a"]).ok();
+    repo.write("f", "1\n2\nthree\n4\n");
+    repo.write("g", "g\n");
+    lattice(&repo).args(["create", "b", "-a", "-m", "b"]).ok();
+    repo.git(&["checkout", "--quiet", "a"]);
+    repo.write("f", "1\n2\ndrei\n4\n");
+    repo
+}
+
+#[test]
+fn an_abort_brings_the_edit_back_that_the_operation_began_with() {
+    for (given_up, then) in [("--quit", "resolved\n"), ("--abort", "1\n2\nthree\n4\nedit\n")] {
+        let repo = disputed();
+        let before = repo.state();
+        lattice(&repo).args(["modify", "-a"]).fails(4);
+        repo.write("f", "resolved\n");
+        repo.git(&["add", "f"]);
+        repo.git(&["rebase", given_up]);
+        repo.write("f", then);
+        lattice(&repo).arg("abort").ok();
+        assert_same(&before, &repo.state());
+        assert_at_rest(&repo);
+    }
+}
+
+#[test]
+fn a_commit_of_which_a_reset_left_nothing_is_not_dropped_without_a_word() {
+    let repo = disputed();
+    lattice(&repo).args(["modify", "-a"]).fails(4);
+    repo.git(&["reset", "--quiet", "--hard"]);
+    let refused = lattice(&repo).args(["continue", "--json"]).fails(4).json();
+    assert_eq!(refused["error"]["code"], serde_json::json!("nothing-resolved"), "{refused:#}");
+    repo.git(&["rebase", "--skip"]);
+    let done = lattice(&repo).arg("continue").ok().stdout;
+    assert!(done.contains("nothing was left of it when its conflict was resolved"), "{done}");
+    assert_at_rest(&repo);
+}
+
+#[test]
+fn changes_that_are_not_staged_are_named_and_called_no_conflict() {
+    let repo = ten(&["b5"]);
+    restack_into_conflict(&repo);
+    repo.write("b5.txt", "both\n");
+    repo.git(&["add", "b5.txt"]);
+    repo.write("README", "something else\n");
+    let refused = lattice(&repo).args(["continue", "--json"]).fails(4).json();
+    assert_eq!(refused["error"]["code"], serde_json::json!("not-staged"), "{refused:#}");
+    assert!(refused.to_string().contains("README"), "{refused:#}");
+    repo.git(&["stash", "push", "README"]);
+    lattice(&repo).arg("continue").ok();
+    assert_stack_of_ten(&repo);
+    assert_at_rest(&repo);
+}
+
+#[test]
+fn a_link_in_conflict_that_nobody_touched_is_not_taken_for_resolved() {
+    let repo = TestRepo::draw("main*");
+    let link = |to: &str| {
+        let _ = std::fs::remove_file(repo.dir().join("l"));
+        std::os::unix::fs::symlink(to, repo.dir().join("l")).expect("a link");
+    };
+    link("base");
+    lattice(&repo).args(["create", "a", "-a", "-m", "a"]).ok();
+    link("other");
+    lattice(&repo).args(["create", "b", "-a", "-m", "b"]).ok();
+    repo.git(&["checkout", "--quiet", "a"]);
+    link("third");
+    lattice(&repo).args(["modify", "-a"]).fails(4);
+    let refused = lattice(&repo).args(["continue", "-a", "--json"]).fails(4).json();
+    assert_eq!(refused["error"]["code"], serde_json::json!("conflict-untouched"), "{refused:#}");
+    link("other");
+    lattice(&repo).args(["continue", "-a"]).ok();
+    assert_eq!(repo.git(&["cat-file", "-p", "b:l"]), "other");
+    assert_at_rest(&repo);
+}
