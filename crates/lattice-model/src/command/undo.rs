@@ -117,7 +117,7 @@ impl Undo {
         }
         if snapshot.repository.git_dir.display().to_string() != change.git_dir {
             return Err(Refusal::new("other-worktree", "that operation changed the files of another worktree")
-                .hint(format!("run this in the worktree of {}", change.git_dir)));
+                .hint(where_it_was(snapshot, &change.head_after)));
         }
         if snapshot.head.value().as_ref() != Some(&change.head_after) {
             return Err(Refusal::new("changed-since", "another branch was checked out since that operation")
@@ -154,4 +154,16 @@ fn current(snapshot: &Snapshot, change: &RefChange) -> Option<Oid> {
     }
     let branch = change.name.as_metadata_of()?;
     snapshot.metadata.get(&branch).map(|reading| reading.oid)
+}
+
+/// Where an operation of another worktree can be undone.
+fn where_it_was(snapshot: &Snapshot, head: &HeadValue) -> String {
+    let HeadValue::Branch(branch) = head else { return "run it in that worktree".to_owned() };
+    match snapshot.worktrees.get(branch).filter(|path| !snapshot.gone_worktrees.contains(*path)) {
+        Some(path) => format!("run it there: lattice -C {} undo", path.display()),
+        None => format!(
+            "that worktree is gone or has another branch checked out now; git reflog {} shows where it was",
+            branch.word()
+        ),
+    }
 }

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use clap::Args;
 use lattice_engine::{CommitLine, Engine, Evidence};
 use lattice_model::graph::StackGraph;
+use lattice_model::history::Ancestry;
 use lattice_model::id::Oid;
 use lattice_model::name::BranchName;
 use lattice_model::plan::count;
@@ -148,11 +149,22 @@ fn remarks(snapshot: &Snapshot, lost: usize) -> Vec<String> {
     for gone in snapshot.metadata.keys().filter(|branch| !snapshot.branches.contains_key(*branch)) {
         notes.push(format!("{gone} was deleted or renamed outside of Lattice: lattice doctor"));
     }
+    for (metadata, _) in snapshot.tracked().filter(|(metadata, _)| has_left_its_base(snapshot, &metadata.name)) {
+        notes.push(format!("{} does not stand on its base any more: lattice doctor", metadata.name));
+    }
     if lost > 0 {
         let which = if lost == 1 { "1 branch does".to_owned() } else { format!("{lost} branches do") };
         notes.push(format!("{which} not lead to the trunk: lattice doctor"));
     }
     notes
+}
+
+/// Whether a branch was rewritten outside of Lattice, so that nothing says what its own commits are.
+fn has_left_its_base(snapshot: &Snapshot, branch: &BranchName) -> bool {
+    match snapshot.position(branch).and_then(|position| position.base) {
+        Some(Ancestry::NotAncestor | Ancestry::Missing) => true,
+        Some(Ancestry::Ancestor) | None => false,
+    }
 }
 
 /// Where one is, if the drawing does not have it.

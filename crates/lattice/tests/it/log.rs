@@ -260,3 +260,12 @@ fn what_was_kept_of_a_look_and_is_damaged_or_foreign_is_not_used() {
     repo.git(&["branch", "-m", "b", "renamed"]);
     assert!(!lattice(&repo).arg("log").ok().stdout.contains(" b "), "the refs are others");
 }
+
+#[test]
+fn a_branch_that_left_its_base_behind_lattices_back_is_named() {
+    let repo = TestRepo::draw("main <- a <- b* <- c");
+    assert!(!lattice(&repo).arg("log").ok().stderr.contains("lattice doctor"));
+    repo.git(&["rebase", "--quiet", "--onto", "main", "a"]);
+    let notes = lattice(&repo).arg("log").ok().stderr;
+    assert!(notes.contains("b does not stand on its base any more: lattice doctor"), "{notes}");
+}

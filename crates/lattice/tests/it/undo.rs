@@ -252,6 +252,8 @@ fn undo_from_another_worktree_never_touches_files_it_cannot_see() {
     let (here, there) = (repo.state(), other.state());
     let output = lattice(&other).args(["--json", "undo"]).fails(1).json();
     assert_eq!(output["error"]["code"], "other-worktree", "{output}");
+    let there_it_works = format!("lattice -C {} undo", repo.dir().display());
+    assert!(output["error"]["hints"].to_string().contains(&there_it_works), "{output}");
     assert_same(&here, &repo.state());
     assert_same(&there, &other.state());
 }
