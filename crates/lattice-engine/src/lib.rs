@@ -33,7 +33,7 @@ pub use lattice_repo::{
 pub use lifecycle::{Mode, Outcome};
 pub use operations::{Operation, OperationState, Pick, Reversal};
 pub use read::{Depth, Verification};
-pub use sprite::{ImportOutcome, ImportRequest, Landed};
+pub use sprite::{ImportOutcome, ImportRequest, Landed, detached_name};
 
 /// What the program knows of the world outside the repository.
 #[derive(Debug, Clone)]

@@ -45,6 +45,11 @@ pub struct ImportOutcome {
     pub names: Vec<(String, BranchName)>,
 }
 
+/// How a sprite's commits are named that are on none of its branches.
+pub fn detached_name(own: &BranchName) -> String {
+    format!("{own}-detached")
+}
+
 impl Engine {
     /// Keeps the commit that a sprite starts from until the sprite is destroyed.
     pub fn keep_base(&self, sprite: &str, commit: Oid) -> Result<Outcome, EngineError> {

@@ -3,13 +3,14 @@
 //! Git never runs here in a folder that an agent can write. What is to be run with Git in a workspace is given
 //! as a command for its sandbox; what comes out is checked in a quarantine.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use lattice_model::id::Oid;
 use lattice_model::name::BranchName;
 
 use crate::Repo;
-use crate::git::quarantine::{EXPORT, MAKE_BASE};
+use crate::git::quarantine::{EXPORT, MAKE_BASE, UNLOCK};
 
 pub use crate::git::quarantine::ReceiveError;
 
@@ -32,18 +33,22 @@ pub enum Collect {
 pub struct Export {
     pub refs: Vec<(String, Oid)>,
     pub remotes: Vec<String>,
-    pub uncommitted: Uncommitted,
+    /// The commit of a HEAD that is on no branch.
+    pub head: Option<Oid>,
+    pub uncommitted: BTreeSet<Uncommitted>,
     pub pack: Vec<u8>,
 }
 
-/// What became of changes that were not committed.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+/// What became of changes that were not committed to a branch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Uncommitted {
-    #[default]
-    None,
     Collected,
     /// The agent was in the middle of something; they stay in the workspace.
     Left,
+    /// Git did not take all of them; those stay in the workspace.
+    Failed,
+    /// The agent put them into a stash, and that stays in the workspace.
+    Stashed,
 }
 
 /// The command that makes a checkout of `commit` in an empty workspace, which finds the host's objects at `objects`.
@@ -59,7 +64,8 @@ pub fn export_command(base: Oid, collect: Collect, message: &str) -> Vec<String>
         Collect::Everything => "collect",
         Collect::Commits => "commits",
     };
-    ["sh", "-c", EXPORT, "export", &base.to_string(), collect, message].map(str::to_owned).into()
+    let script = format!("{UNLOCK}{EXPORT}");
+    ["sh", "-c", &script, "export", &base.to_string(), collect, message].map(str::to_owned).into()
 }
 
 /// The files that put a workspace on a branch of its own.
@@ -81,8 +87,11 @@ pub fn read_export(bytes: Vec<u8>) -> Option<Export> {
     let mut export = Export::default();
     for line in std::str::from_utf8(&bytes[..end]).ok()?.lines() {
         match line.split_once(' ') {
-            None if line == "collected" => export.uncommitted = Uncommitted::Collected,
-            None if line == "left" => export.uncommitted = Uncommitted::Left,
+            None if line == "collected" => drop(export.uncommitted.insert(Uncommitted::Collected)),
+            None if line == "left" => drop(export.uncommitted.insert(Uncommitted::Left)),
+            None if line == "failed" => drop(export.uncommitted.insert(Uncommitted::Failed)),
+            None if line == "stash" => drop(export.uncommitted.insert(Uncommitted::Stashed)),
+            Some(("head", id)) => export.head = Some(Oid::new(id).ok()?),
             Some(("remote", name)) => export.remotes.push(name.to_owned()),
             Some(("ref", rest)) => {
                 let (id, name) = rest.split_once(' ')?;

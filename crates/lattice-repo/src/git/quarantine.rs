@@ -28,22 +28,59 @@ git reset --quiet --hard
 git status --porcelain > /dev/null
 "#;
 
-/// First a list, then an empty line, then a pack of what the base does not have.
-pub(crate) const EXPORT: &str = r#"cd "$LATTICE_WORKSPACE" || exit 1
-export GIT_OPTIONAL_LOCKS=0
-quiet="-c core.hooksPath=/dev/null -c core.fsmonitor=false -c commit.gpgSign=false -c gc.auto=0"
-if [ "$2" = collect ] && [ -n "$(git $quiet status --porcelain 2>/dev/null)" ]; then
-  if git symbolic-ref -q HEAD > /dev/null && [ ! -e .git/MERGE_HEAD ] && [ ! -d .git/rebase-merge ] && [ ! -d .git/rebase-apply ]; then
-    git $quiet add -A && git $quiet commit --quiet --no-verify -m "$3" && echo "collected"
+/// Removes locks of a Git that was killed. Only for a workspace in which no process lives.
+pub(crate) const UNLOCK: &str = r#"cd "$LATTICE_WORKSPACE" || exit 1
+rm -f .git/index.lock .git/HEAD.lock
+find .git/refs/heads -name '*.lock' -type f -delete 2>/dev/null
+"#;
+
+/// After the removal of locks: first a list, then an empty line, then a pack of what the base does not have.
+///
+/// An agent can leave its repository in any state, and what is not collected is removed with the sprite. So where Git
+/// fails, what it stumbles over is put away, and what it then still does not take is said.
+pub(crate) const EXPORT: &str = r#"export GIT_OPTIONAL_LOCKS=0
+own() {
+  git --git-dir=.git --work-tree=. -c core.hooksPath=/dev/null -c core.fsmonitor=false -c commit.gpgSign=false \
+    -c gc.auto=0 -c core.safecrlf=false -c status.showUntrackedFiles=normal "$@"
+}
+is_in_the_middle() { [ -e .git/MERGE_HEAD ] || [ -d .git/rebase-merge ] || [ -d .git/rebase-apply ]; }
+is_clean() { open=$(own status --porcelain) && [ -z "$open" ]; }
+make_readable() {
+  # Only what needs it: every change of a file of the base would copy it into the layer.
+  find . -xdev -type d ! -perm -700 -exec chmod u+rwx {} \;
+  find . -xdev -type f ! -perm -600 -exec chmod u+rw {} +
+}
+add_all() {
+  said=$(own add -A 2>&1) && [ -z "$said" ] && return
+  make_readable
+  own add -A --ignore-errors
+}
+collect() {
+  own status --porcelain > /dev/null || { rm -f .git/index && own reset -q; }
+  # Warnings count: what is in a folder that cannot be opened is not in the list.
+  [ -z "$(own status --porcelain 2>&1)" ] && return
+  add_all
+  own commit --quiet --no-verify -m "$1" && echo collected >&3
+  is_clean
+}
+if is_in_the_middle; then
+  echo left
+else
+  [ "$2" != collect ] || collect "$3" 3>&1 > /dev/null 2>&1 || echo failed
+  head=$(own rev-parse -q --verify 'HEAD^{commit}')
+  if [ -n "$head" ] && ! own merge-base --is-ancestor "$head" "$1" \
+    && [ -z "$(own for-each-ref --contains "$head" refs/heads)" ]; then
+    echo "head $head"
   else
-    echo "left"
+    head=
   fi
 fi
-git $quiet remote | sed 's/^/remote /'
-git $quiet for-each-ref --format='ref %(objectname) %(refname)' refs/heads
+if own rev-parse -q --verify refs/stash > /dev/null; then echo stash; fi
+own remote | sed 's/^/remote /'
+own for-each-ref --format='ref %(objectname) %(refname)' refs/heads
 echo
-{ git $quiet for-each-ref --format='%(objectname)' refs/heads; echo "^$1"; } \
-  | git $quiet pack-objects --revs --thin --delta-base-offset --stdout -q
+{ own for-each-ref --format='%(objectname)' refs/heads; echo "$head"; echo "^$1"; } | sed '/^$/d' \
+  | own pack-objects --revs --thin --delta-base-offset --stdout -q
 "#;
 
 /// Why objects were not taken.

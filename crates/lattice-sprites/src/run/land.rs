@@ -1,10 +1,12 @@
 //! Brings a sprite's commits into the repository: out of its sandbox, through a quarantine, onto the stack.
 
+use std::collections::BTreeSet;
+
 use lattice_engine::{Engine, EngineError, ImportRequest, Landed, Outcome};
 use lattice_model::gate::RepairBundle;
 use lattice_model::id::Oid;
 use lattice_model::name::BranchName;
-use lattice_repo::workspace::{self, Collect, ReceiveError, Uncommitted};
+use lattice_repo::workspace::{self, Collect, Export, ReceiveError, Uncommitted};
 
 use super::place::{PlaceError, SpritePlace};
 use crate::sandbox::{Sandbox, SandboxError};
@@ -32,7 +34,7 @@ pub enum LandError {
 #[derive(Debug)]
 pub struct Landing {
     pub branches: Vec<Landed>,
-    pub uncommitted: Uncommitted,
+    pub uncommitted: BTreeSet<Uncommitted>,
     /// Remotes that the agent made, which nothing uses.
     pub remotes: Vec<String>,
     /// Every branch of the sprite by its name there, with its name here.
@@ -42,7 +44,7 @@ pub struct Landing {
 impl Landing {
     /// Nothing was landed.
     pub fn none() -> Self {
-        Self { branches: Vec::new(), uncommitted: Uncommitted::None, remotes: Vec::new(), names: Vec::new() }
+        Self { branches: Vec::new(), uncommitted: BTreeSet::new(), remotes: Vec::new(), names: Vec::new() }
     }
 }
 
@@ -63,31 +65,37 @@ pub struct Work<'a> {
 /// More than this no sprite commits.
 const MOST: u64 = 2 << 30;
 
-/// The branches that a sprite has, by name and tip, apart from those that are at its base.
-pub fn branches_inside(place: &SpritePlace, base: Oid) -> Result<Vec<(String, Oid)>, LandError> {
-    let spec = place.after(base, workspace::export_command(base, Collect::Commits, ""))?;
-    let export = workspace::read_export(Sandbox::run(&place.program, &spec, MOST)?).ok_or(LandError::NotAList)?;
-    Ok(export.refs.into_iter().filter(|(_, tip)| *tip != base).collect())
+/// What is in a sprite, as far as it can be seen without changing anything.
+#[derive(Debug, Default)]
+pub struct Inside {
+    /// By name and tip, apart from those that are at the base.
+    pub branches: Vec<(String, Oid)>,
+    pub uncommitted: BTreeSet<Uncommitted>,
+}
+
+/// Looks into a sprite whose own branch is `own`.
+pub fn look_inside(place: &SpritePlace, own: &BranchName, base: Oid) -> Result<Inside, LandError> {
+    let export = exported(place, base, workspace::export_command(base, Collect::Commits, ""))?;
+    Ok(Inside { branches: branches(export.refs, export.head, (own, base)), uncommitted: export.uncommitted })
 }
 
 /// Lands every branch that the sprite made or moved.
 pub fn land(engine: &Engine, work: &Work<'_>) -> Result<Landing, LandError> {
     let command = workspace::export_command(work.base, work.collect, &work.message);
-    let spec = work.place.after(work.base, command)?;
-    let printed = Sandbox::run(&work.place.program, &spec, MOST)?;
-    let export = workspace::read_export(printed).ok_or(LandError::NotAList)?;
+    let export = exported(work.place, work.base, command)?;
     let mut landing = Landing { uncommitted: export.uncommitted, remotes: export.remotes, ..Landing::none() };
-    let tips: Vec<_> = export.refs.iter().map(|(_, tip)| *tip).filter(|tip| *tip != work.base).collect();
-    if tips.is_empty() {
+    let refs = branches(export.refs, export.head, (&work.branch, work.base));
+    if refs.is_empty() {
         return Ok(landing);
     }
+    let tips: Vec<_> = refs.iter().map(|(_, tip)| *tip).collect();
     engine.receive_pack(export.pack, &tips)?;
     let request = ImportRequest {
         sprite: work.sprite.to_owned(),
         branch: work.branch.clone(),
         parent: work.parent.clone(),
         base: work.base,
-        refs: export.refs,
+        refs,
         landed: work.landed.clone(),
     };
     let imported = engine.import(&request)?;
@@ -98,4 +106,25 @@ pub fn land(engine: &Engine, work: &Work<'_>) -> Result<Landing, LandError> {
         Outcome::Planned { .. } | Outcome::Differs { .. } | Outcome::Paused(_) => {}
     }
     Ok(landing)
+}
+
+/// What a command in the sandbox of a sprite gave out.
+fn exported(place: &SpritePlace, base: Oid, command: Vec<String>) -> Result<Export, LandError> {
+    let printed = Sandbox::run(&place.program, &place.after(base, command)?, MOST)?;
+    workspace::read_export(printed).ok_or(LandError::NotAList)
+}
+
+/// Branches that are not at the base. A HEAD on no branch is the sprite's own branch if that was not used, else one beside it.
+fn branches(refs: Vec<(String, Oid)>, head: Option<Oid>, (own, base): (&BranchName, Oid)) -> Vec<(String, Oid)> {
+    let mut branches: Vec<_> = refs.into_iter().filter(|(_, tip)| *tip != base).collect();
+    let is_taken = |name: &str| branches.iter().any(|(other, _)| other == name);
+    let mut name = own.to_string();
+    if is_taken(&name) {
+        name = lattice_engine::detached_name(own);
+    }
+    while is_taken(&name) {
+        name.push('-');
+    }
+    branches.extend(head.map(|head| (name, head)));
+    branches
 }

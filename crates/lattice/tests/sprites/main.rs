@@ -9,6 +9,7 @@ mod bare;
 mod checkpoint;
 mod context;
 mod cycles;
+mod left;
 mod life;
 mod network;
 mod protocol;

@@ -9,15 +9,14 @@ use lattice_model::name::BranchName;
 use lattice_model::plan::count;
 use lattice_sprites::protocol::{Event, EventType, Finding, PREFIX, Rule};
 use lattice_sprites::run::{
-    Collect, Happening, Job, LandError, Landing, SpritePlace, Uncommitted, Usage, Verdict, Watcher, Work, land, next,
-    supervise,
+    Collect, Happening, Job, LandError, Landing, SpritePlace, Usage, Verdict, Watcher, Work, land, next, supervise,
 };
 use lattice_sprites::sandbox::Spec;
 use lattice_sprites::store::{ActionState, Answer, Effect, Sprite, SpriteState, Store};
 use serde_json::{Value, json};
 
 use super::interrupt::Interruptible;
-use super::{LandedDocument, RunDocument, act};
+use super::{LandedDocument, RunDocument, act, left};
 use crate::app::{App, Format, Noise};
 use crate::commands::sprite;
 use crate::error::{Code, Failure};
@@ -171,13 +170,7 @@ fn told(store: &Store, name: &str, outcome: String, landing: Landing) -> Result<
         text,
     )
     .code(code);
-    match landing.uncommitted {
-        Uncommitted::None => {}
-        Uncommitted::Collected => reply = reply.note("changes that the agent did not commit are in a last commit"),
-        Uncommitted::Left => {
-            reply = reply.note("the agent was in the middle of a merge or rebase; its open changes stay in the sprite");
-        }
-    }
+    reply = left::noted(reply, &sprite.name, &landing.uncommitted);
     if violations > 0 {
         let remarks = count(violations, "remark");
         reply = reply.note(format!("{remarks} on the protocol: lattice sprite show {}", sprite.name));

@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use lattice_engine::Outcome;
 use lattice_model::id::Oid;
+use lattice_model::name::BranchName;
 use lattice_sprites::run::{
-    Collect, Happening, SpritePlace, Verdict, branches_inside, next, recover, remove_base, stop as stop_supervisor,
+    Collect, Happening, Inside, SpritePlace, Verdict, look_inside, next, recover, remove_base, stop as stop_supervisor,
     supervisor,
 };
 use lattice_sprites::store::{Sprite, SpriteState, Store};
@@ -54,7 +55,7 @@ pub(super) fn stop(app: &App, id: &str) -> Result<Reply, Failure> {
     store.set_state(sprite.key, SpriteState::Stopped, Some("stopped by a person"), at.as_str())?;
     let branches: Vec<_> = landing.branches.iter().map(|landed| landed.branch.to_string()).collect();
     let text = format!("{id} stopped\n{}", branches.iter().map(|name| format!("  {name}\n")).collect::<String>());
-    Ok(done(&sprite, "stopped", branches, text))
+    Ok(run::left::noted(done(&sprite, "stopped", branches, text), id, &landing.uncommitted))
 }
 
 pub(super) fn destroy(app: &App, id: &str, unlanded: Unlanded) -> Result<Reply, Failure> {
@@ -104,21 +105,27 @@ fn remove(app: &App, store: &Store, (place, sprite): (&SpritePlace, &Sprite)) ->
     Ok(())
 }
 
-/// Lands what a sprite has, and names the branches that moved.
+/// Lands what a sprite has, and names the branches that moved; refused if something is left that cannot be landed.
 fn landed(app: &App, store: &Store, (place, sprite): (&SpritePlace, &Sprite)) -> Result<Vec<String>, Failure> {
     if !place.own.exists() {
         return Ok(Vec::new());
     }
     let landing = run::land_work(app, store, (place, sprite), Collect::Everything)?;
+    run::left::refuse(&sprite.name, &landing.uncommitted)?;
     Ok(landing.branches.iter().map(|landed| landed.branch.to_string()).collect())
 }
 
 /// Branches whose commits are in the sprite and nowhere else. A sprite that cannot be read has nothing to name.
 fn only_inside(app: &App, (place, sprite): (&SpritePlace, &Sprite)) -> Vec<String> {
-    let (Ok(base), Ok(engine)) = (Oid::new(&sprite.base), app.engine()) else { return Vec::new() };
-    let branches = branches_inside(place, base).unwrap_or_default();
-    let unknown = branches.into_iter().filter(|(_, tip)| engine.find_commit(&tip.to_string()).is_none());
+    let (Ok(inside), Ok(engine)) = (inside(place, sprite), app.engine()) else { return Vec::new() };
+    let unknown = inside.branches.into_iter().filter(|(_, tip)| engine.find_commit(&tip.to_string()).is_none());
     unknown.map(|(name, tip)| format!("{} at {}", printable(&name), tip.short())).collect()
+}
+
+fn inside(place: &SpritePlace, sprite: &Sprite) -> Result<Inside, Failure> {
+    let base = Oid::new(&sprite.base).map_err(|error| Failure::new("store", error.to_string()))?;
+    let own = BranchName::new(&sprite.branch).map_err(|error| Failure::new("store", error.to_string()))?;
+    Ok(look_inside(place, &own, base)?)
 }
 
 /// Removes what nobody needs: files of sprites that are over and landed, and checkouts without sprites.

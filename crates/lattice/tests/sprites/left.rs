@@ -1,0 +1,89 @@
+//! What becomes of work that an agent left in another way than as commits on its branch.
+
+use lattice_testkit::TestRepo;
+use serde_json::json;
+
+use crate::{agent, lattice, log, validated};
+
+/// What a sprite landed, by the first lines of its commits.
+fn landed(repo: &TestRepo, branch: &str) -> String {
+    repo.git(&["log", "--format=%s", &format!("main..{branch}")])
+}
+
+#[test]
+fn what_an_agent_did_not_commit_is_collected_whatever_it_did_to_git() {
+    let repo = TestRepo::draw("main*");
+    let cases = [
+        ("locked", "touch .git/index.lock .git/HEAD.lock .git/refs/heads/sprite/locked.lock"),
+        ("index", "echo garbage > .git/index"),
+        ("elsewhere", "git config core.worktree /nowhere"),
+        ("quiet", "git config status.showUntrackedFiles no"),
+        ("closed", "chmod 000 work.txt"),
+        ("folder", "mkdir inner; mv work.txt inner; chmod 000 inner"),
+    ];
+    for (name, script) in cases {
+        let out = agent(&repo, name, &format!("echo important > work.txt; {script}"));
+        assert_eq!(out.code, Some(0), "{name}: {}\n{}", out.snapshot(), log(&repo, name));
+        let branch = format!("sprite/{name}");
+        assert_eq!(repo.git(&["branch", "--list", "--format=%(refname:short)", &branch]), branch, "{name}");
+        let files = repo.git(&["ls-tree", "-r", "--name-only", &branch]);
+        assert!(files.contains("work.txt"), "{name}: {files}");
+        assert!(out.stderr.contains("are in a last commit"), "{name}: {}", out.snapshot());
+        assert!(!out.stderr.contains("stay in the sprite"), "{name}: {}", out.snapshot());
+        lattice(&repo).args(["sprite", "destroy", name]).ok();
+    }
+}
+
+#[test]
+fn a_sprite_with_work_that_cannot_land_says_so_and_is_kept() {
+    let repo = TestRepo::draw("main*");
+    let cases = [
+        ("nested", "git init --quiet inner; echo x > inner/x; echo y > y", "could not be committed"),
+        ("stash", "echo x > x; git add x; git stash --quiet", "`git stash`"),
+        ("middle", "echo x > x; git rev-parse HEAD > .git/MERGE_HEAD", "in the middle of a merge or rebase"),
+    ];
+    for (name, script, why) in cases {
+        let out = agent(&repo, name, script);
+        assert_eq!(out.code, Some(0), "{name}: {}\n{}", out.snapshot(), log(&repo, name));
+        for part in [why, &format!("lattice sprite diff {name}")] {
+            assert!(out.stderr.contains(part), "{name}: {part}: {}", out.snapshot());
+        }
+        let refused = lattice(&repo).args(["sprite", "destroy", name]).fails(1);
+        for part in [why, "--force"] {
+            assert!(refused.stderr.contains(part), "{name}: {part}: {}", refused.snapshot());
+        }
+        let document: serde_json::Value =
+            serde_json::from_str(&lattice(&repo).args(["sprite", "destroy", name, "--json"]).fails(1).stdout)
+                .expect("a document");
+        assert_eq!(document["error"]["code"], json!("unlanded-work"), "{document:#}");
+        let collected = lattice(&repo).args(["sprite", "gc"]).json();
+        validated(&repo, &collected);
+        assert!(collected["kept"][name].as_str().is_some_and(|kept| kept.contains(why)), "{collected:#}");
+        assert!(repo.dir().join(".git/lattice/sprites").join(name).exists(), "{name}");
+    }
+    assert_eq!(repo.git(&["show", "sprite/nested:y"]), "y", "what can be taken is taken");
+    lattice(&repo).args(["sprite", "destroy", "stash", "--force"]).ok();
+}
+
+#[test]
+fn commits_on_a_detached_head_land() {
+    let repo = TestRepo::draw("main*");
+    let detached = "git checkout -q --detach; echo w > w.txt; git add .; git commit -qm 'detached work'";
+    let out = agent(&repo, "one", &format!("{detached}; echo open > open.txt"));
+    assert_eq!(out.code, Some(0), "{}\n{}", out.snapshot(), log(&repo, "one"));
+    assert_eq!(landed(&repo, "sprite/one"), "Do it\ndetached work", "the branch was not moved, so it gets them");
+    let own = "echo o > o.txt; git add .; git commit -qm own; git checkout -q --detach HEAD~1";
+    let out = agent(&repo, "two", &format!("{own}; {detached}"));
+    assert_eq!(out.code, Some(0), "{}\n{}", out.snapshot(), log(&repo, "two"));
+    assert_eq!(landed(&repo, "sprite/two"), "own");
+    assert_eq!(landed(&repo, "sprite/two-detached"), "detached work");
+    assert_eq!(repo.metadata("sprite/two-detached")["parent"]["name"], json!("main"));
+    assert_eq!(agent(&repo, "looks", "git checkout -q --detach").code, Some(0));
+    assert_eq!(repo.git(&["branch", "--list", "sprite/looks*"]), "", "a HEAD that is somewhere is no work");
+    let waits = format!("{detached}; lattice emit waiting --reason r --checkpoint $(lattice checkpoint)");
+    assert_eq!(agent(&repo, "lost", &waits).code, Some(4), "{}", log(&repo, "lost"));
+    let lost = lattice(&repo).args(["sprite", "destroy", "lost", "--force"]).json();
+    assert!(lost["lost"][0].as_str().is_some_and(|lost| lost.starts_with("sprite/lost at ")), "{lost:#}");
+    assert_eq!(lattice(&repo).args(["sprite", "gc"]).json()["kept"], json!({}));
+    lattice(&repo).arg("verify").ok();
+}
