@@ -120,7 +120,13 @@ impl Engine {
         let named: Vec<_> =
             names.iter().filter_map(|(inside, branch)| Some((branch.clone(), tip_of(inside)?))).collect();
         let mut branches = Vec::new();
-        for (branch, tip) in &named {
+        // Whatever became of it here since: merged and deleted, restacked or amended, it has had its landing.
+        let is_new = |(branch, tip): &&(BranchName, Oid)| {
+            !request.landed.iter().any(|(name, landed)| name == branch.as_str() && landed == tip)
+        };
+        let is_gone =
+            |branch: &BranchName, tip: Oid| !is_new(&&(branch.clone(), tip)) && snapshot.tip(branch).is_none();
+        for (branch, tip) in named.iter().filter(is_new) {
             let mut below = Vec::new();
             for (other, at) in named.iter().filter(|(other, at)| other != branch && at != tip) {
                 if self.is_below(*at, *tip).map_err(failed)? {
@@ -130,6 +136,8 @@ impl Engine {
             let below = self.topmost(below).map_err(failed)?;
             let (parent, base) = match below.as_slice() {
                 [] => (request.parent.clone(), self.repo.merge_base(*tip, request.base).map_err(failed)?),
+                // It was landed before and is gone since, so what stands on it stands where that stood.
+                [(parent, base)] if is_gone(parent, *base) => (request.parent.clone(), Some(*base)),
                 [(parent, base)] => (parent.clone(), Some(*base)),
                 several => {
                     let names: Vec<_> = several.iter().map(|(name, _)| name.to_string()).collect();

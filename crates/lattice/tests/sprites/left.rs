@@ -87,3 +87,22 @@ fn commits_on_a_detached_head_land() {
     assert_eq!(lattice(&repo).args(["sprite", "gc"]).json()["kept"], json!({}));
     lattice(&repo).arg("verify").ok();
 }
+
+#[test]
+fn what_has_landed_is_not_landed_again_whatever_became_of_it() {
+    let repo = TestRepo::draw("main*");
+    for name in ["merged", "amended"] {
+        let script = format!("echo x > {name}; git add -A; git commit --quiet -m {name}");
+        assert_eq!(agent(&repo, name, &script).code, Some(0), "{}", log(&repo, name));
+    }
+    repo.git(&["merge", "--quiet", "--ff-only", "sprite/merged"]);
+    repo.git(&["branch", "--quiet", "-D", "sprite/merged"]);
+    repo.git(&["update-ref", "-d", "refs/branch-metadata/sprite/merged"]);
+    lattice(&repo).args(["restack", "sprite/amended"]).ok();
+    let amended = repo.git(&["rev-parse", "sprite/amended"]);
+    lattice(&repo).args(["sprite", "destroy", "amended"]).ok();
+    let collected = lattice(&repo).args(["sprite", "gc"]).json();
+    assert_eq!((&collected["landed"], &collected["sprites"]), (&json!([]), &json!(["merged"])), "{collected:#}");
+    assert_eq!(repo.git(&["branch", "--list", "sprite/merged"]), "", "what is merged stays away");
+    assert_eq!(repo.git(&["rev-parse", "sprite/amended"]), amended);
+}
