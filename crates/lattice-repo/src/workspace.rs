@@ -68,6 +68,13 @@ pub fn export_command(base: Oid, collect: Collect, message: &str) -> Vec<String>
     ["sh", "-c", &script, "export", &base.to_string(), collect, message].map(str::to_owned).into()
 }
 
+/// The command that removes locks which a Git that was killed left in a workspace.
+pub fn unlock_command() -> Vec<String> {
+    // What cannot be removed is for the agent to find.
+    let script = format!("{UNLOCK}true");
+    ["sh", "-c", &script].map(str::to_owned).into()
+}
+
 /// The files that put a workspace on a branch of its own.
 pub fn branch_files(branch: &BranchName, commit: Oid) -> [(PathBuf, String); 2] {
     let name = branch.branch_ref();

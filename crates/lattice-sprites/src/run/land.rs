@@ -79,6 +79,12 @@ pub fn look_inside(place: &SpritePlace, own: &BranchName, base: Oid) -> Result<I
     Ok(Inside { branches: branches(export.refs, export.head, (own, base)), uncommitted: export.uncommitted })
 }
 
+/// Removes locks of a Git that was killed with the agent. Nothing of the sprite may run.
+pub fn unlock(place: &SpritePlace, base: Oid) -> Result<(), LandError> {
+    Sandbox::run(&place.program, &place.after(base, workspace::unlock_command())?, MOST)?;
+    Ok(())
+}
+
 /// Lands every branch that the sprite made or moved.
 pub fn land(engine: &Engine, work: &Work<'_>) -> Result<Landing, LandError> {
     let command = workspace::export_command(work.base, work.collect, &work.message);

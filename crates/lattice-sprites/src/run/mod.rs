@@ -10,7 +10,7 @@ mod usage;
 #[cfg(test)]
 mod tests;
 
-pub use land::{Inside, LandError, Landing, Work, land, look_inside};
+pub use land::{Inside, LandError, Landing, Work, land, look_inside, unlock};
 pub use lattice_repo::workspace::{Collect, Uncommitted};
 pub use place::{PlaceError, SpritePlace, remove_base};
 pub use session::{RecordError, session_id};

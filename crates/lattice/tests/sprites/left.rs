@@ -106,3 +106,20 @@ fn what_has_landed_is_not_landed_again_whatever_became_of_it() {
     assert_eq!(repo.git(&["branch", "--list", "sprite/merged"]), "", "what is merged stays away");
     assert_eq!(repo.git(&["rev-parse", "sprite/amended"]), amended);
 }
+
+#[test]
+fn an_interrupted_sprite_goes_on_from_what_is_there() {
+    let repo = TestRepo::draw("main*");
+    let script = "if [ -e work ]; then echo again > more; git add -A; git commit -qm again; exit; fi
+        lattice checkpoint; echo w > work; git add -A; git commit -qm work; touch .git/index.lock
+        lattice emit info ready; sleep 30";
+    let running = lattice(&repo).args(["run", "x", "--name", "cut", "--", "bash", "-c", script]).spawn();
+    while !lattice(&repo).args(["sprite", "events", "cut"]).run().stdout.contains("ready") {
+        std::thread::yield_now();
+    }
+    running.kill();
+    running.wait();
+    let out = lattice(&repo).args(["resume", "cut"]).run();
+    assert_eq!(out.code, Some(0), "{}\n{}", out.snapshot(), log(&repo, "cut"));
+    assert_eq!(landed(&repo, "sprite/cut"), "again\nwork");
+}

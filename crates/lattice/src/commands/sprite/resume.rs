@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use lattice_model::id::ContentDigest;
+use lattice_model::id::{ContentDigest, Oid};
 use lattice_sprites::protocol::{InputType, check_inputs};
-use lattice_sprites::run::{Happening, SpritePlace, next};
+use lattice_sprites::run::{Happening, SpritePlace, next, unlock};
 use lattice_sprites::store::{ActionRow, Answer, Sprite, SpriteState, Store};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -19,7 +19,7 @@ use crate::commands::run;
 use crate::error::Failure;
 use crate::output::{Document, Reply};
 
-/// Answer a sprite that waits; it goes on from its checkpoint
+/// Answer a sprite that waits, from its checkpoint, or go on with one that was interrupted
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
     /// The sprite
@@ -117,11 +117,11 @@ fn after_action(
     }
 }
 
-/// Starts an interrupted sprite again: from its last checkpoint, or from what is left if it has none.
+/// Starts an interrupted sprite again from what is there. A checkpoint may be older than its last commits, so only a person
+/// goes back to one.
 fn go_on(app: &App, store: &Store, (place, sprite): (&SpritePlace, &Sprite)) -> Result<run::Begin, Failure> {
-    if let Some(checkpoint) = &sprite.checkpoint {
-        place.restore(checkpoint)?;
-    }
+    let base = Oid::new(&sprite.base).map_err(|error| Failure::new("store", error.to_string()))?;
+    unlock(place, base)?;
     // An answer that it was given before is still in its mailbox.
     let answered = store.last_answered(sprite.key)?;
     let answer = answered.map(|checkpoint| Answer { checkpoint, digest: None });
