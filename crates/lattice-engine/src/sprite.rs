@@ -179,13 +179,18 @@ fn named(snapshot: &Snapshot, request: &ImportRequest) -> Result<Vec<(String, Br
     new.map(|(name, _)| Ok((name.clone(), landing_name(snapshot, request, name)?))).collect()
 }
 
-/// The sprite's own name for a branch if that is free or its own, else one below its own.
+/// The sprite's own name for a branch if that is free or its own, else one below its own. Names that other sprites have
+/// or will have are not free: what lands under one would be taken for theirs.
 fn landing_name(snapshot: &Snapshot, request: &ImportRequest, name: &str) -> Result<BranchName, Refusal> {
     let own = format!("{}/", request.branch);
     let wanted = BranchName::new(name).ok();
     let landed = |name: &BranchName| request.landed.iter().any(|(known, _)| known == name.as_str());
     let is_own = |name: &BranchName| *name == request.branch || name.as_str().starts_with(&own) || landed(name);
-    let free = |name: &BranchName| is_own(name) || snapshot.tip(name).is_none();
+    let is_reserved = |name: &BranchName| {
+        let name = name.as_str();
+        (name.starts_with("sprite/") || name.starts_with("sprite-")) && name != detached_name(&request.branch)
+    };
+    let free = |name: &BranchName| is_own(name) || (snapshot.tip(name).is_none() && !is_reserved(name));
     match wanted.filter(free) {
         Some(name) => Ok(name),
         None => BranchName::new(format!("sprite-{}/{name}", request.sprite))

@@ -123,3 +123,16 @@ fn an_interrupted_sprite_goes_on_from_what_is_there() {
     assert_eq!(out.code, Some(0), "{}\n{}", out.snapshot(), log(&repo, "cut"));
     assert_eq!(landed(&repo, "sprite/cut"), "again\nwork");
 }
+
+#[test]
+fn an_agent_takes_no_name_of_another_sprite() {
+    let repo = TestRepo::draw("main*");
+    let script = "for name in sprite/other sprite-other/x sprite/taker-2/part; do git switch -q -c $name main-; \
+        echo $name > file; git add -A; git commit -qm $name; done";
+    let script = format!("git branch main-; {script}; git branch -q -D main-");
+    assert_eq!(agent(&repo, "taker", &script).code, Some(0), "{}", log(&repo, "taker"));
+    let branches = repo.git(&["for-each-ref", "--format=%(refname:short)", "refs/heads"]);
+    let expected =
+        ["main", "sprite-taker/sprite-other/x", "sprite-taker/sprite/other", "sprite-taker/sprite/taker-2/part"];
+    assert_eq!(branches, expected.join("\n"));
+}
