@@ -10,6 +10,7 @@ use std::path::Path;
 
 use rustix::fs::CWD;
 
+use super::content::Contents;
 use super::manifest::{Body, Entry, Layer, Manifest, ManifestError};
 use super::walk::{Walk, open_folder};
 
@@ -36,17 +37,37 @@ pub fn difference(
 
 /// The paths in which a layer that nothing writes to any more differs from the checkout below it.
 pub fn difference_left(upper: &Path, base: &Path) -> io::Result<BTreeMap<String, Difference>> {
+    let entries = walked(upper, |_, _, _| Body::File(Vec::new()))?;
+    let left = Manifest { packs: Vec::new(), entries };
+    between(&Side::new(Manifest::default(), Some(base)), &Side::new(left, Some(base)))
+}
+
+/// The paths in which a layer that nothing writes to any more differs from a checkpoint of it.
+pub fn difference_since(
+    folder: &Path,
+    since: &str,
+    (upper, base): (&Path, &Path),
+) -> Result<BTreeMap<String, Difference>, ManifestError> {
+    let old = Manifest::read(folder, since)?;
+    let mut contents = Contents::new(folder, &old);
+    let mut entries = walked(upper, |folder, name, entry| contents.of(folder, name, entry))?;
+    contents.mark(&mut entries);
+    let left = Manifest { packs: Vec::new(), entries };
+    Ok(between(&Side::new(old, Some(base)), &Side::new(left, Some(base)))?)
+}
+
+/// Everything in a layer.
+fn walked(upper: &Path, mut content: impl FnMut(BorrowedFd<'_>, &[u8], &Entry) -> Body) -> io::Result<Vec<Entry>> {
     let mut entries = Vec::new();
     let mut walk = Walk {
         layer: Layer::Workspace,
         entries: &mut entries,
         linked: HashMap::new(),
-        content: |_: BorrowedFd<'_>, _: &[u8], _: &Entry| Ok(Body::File(Vec::new())),
+        content: |folder: BorrowedFd<'_>, name: &[u8], entry: &Entry| Ok(content(folder, name, entry)),
         known: &HashMap::new(),
     };
     walk.folder(open_folder(CWD, upper.as_os_str().as_bytes())?, Vec::new())?;
-    let left = Manifest { packs: Vec::new(), entries };
-    between(&Side::new(Manifest::default(), Some(base)), &Side::new(left, Some(base)))
+    Ok(entries)
 }
 
 /// A layer over a checkout, at one time.

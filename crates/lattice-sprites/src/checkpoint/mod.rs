@@ -4,6 +4,7 @@
 //! is in the upper layers, with the packs that have its content. So it costs what changed, and a restore
 //! needs no history of layers: it makes them what the list says.
 
+mod content;
 mod difference;
 mod manifest;
 mod pack;
@@ -15,7 +16,7 @@ mod tests;
 
 use std::os::fd::OwnedFd;
 
-pub use difference::{Difference, difference, difference_left};
+pub use difference::{Difference, difference, difference_left, difference_since};
 pub use manifest::ManifestError;
 pub(crate) use pack::{Packed, pack};
 pub use restore::{Checkpoint, RestoreError, restored_paths};

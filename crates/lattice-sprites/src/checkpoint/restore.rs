@@ -167,19 +167,49 @@ struct Restore<'a> {
 }
 
 /// Packs that are open, and room for what is read of them and of what is there.
-struct Source {
+pub(super) struct Source {
     open: HashMap<u32, File>,
     buffer: Vec<u8>,
     there: Vec<u8>,
 }
 
 impl Source {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self { open: HashMap::new(), buffer: vec![0; 1 << 17], there: vec![0; 1 << 17] }
+    }
+
+    /// Hands the bytes of a piece on, with their place in the file, for as long as they are wanted.
+    pub(super) fn read(
+        &mut self,
+        (folder, manifest): (&Path, &Manifest),
+        piece: &Piece,
+        mut take: impl FnMut(&[u8], u64) -> io::Result<bool>,
+    ) -> io::Result<()> {
+        let pack = match self.open.entry(piece.pack) {
+            Slot::Occupied(open) => open.into_mut(),
+            Slot::Vacant(slot) => {
+                let name = pack_name(&manifest.packs[piece.pack as usize]);
+                slot.insert(File::open(folder.join(name))?)
+            }
+        };
+        let mut done = 0;
+        while done < piece.length {
+            let most = usize::try_from(piece.length - done).unwrap_or(usize::MAX).min(self.buffer.len());
+            pack.read_exact_at(&mut self.buffer[..most], piece.pack_at + done)?;
+            if !take(&self.buffer[..most], piece.file_at + done)? {
+                break;
+            }
+            done += most as u64;
+        }
+        Ok(())
     }
 }
 
 impl Restore<'_> {
+    fn packs(&self) -> (&Path, &Manifest) {
+        (self.folder, self.manifest)
+    }
+
     fn at(&self, number: usize) -> impl FnOnce(io::Error) -> RestoreError {
         move |source| RestoreError::Io { path: self.paths[number].display().to_string(), source }
     }
@@ -315,7 +345,7 @@ impl Restore<'_> {
         let file = open(path, OFlags::RDONLY)?;
         let mut there = std::mem::take(&mut source.there);
         let mut is_same = true;
-        self.read(piece, source, |bytes, at| {
+        source.read(self.packs(), piece, |bytes, at| {
             let there = &mut there[..bytes.len()];
             is_same = file.read_exact_at(there, at).map(|()| there == bytes)?;
             Ok(is_same)
@@ -328,7 +358,7 @@ impl Restore<'_> {
     fn fill(&self, entry: &Entry, pieces: &[Piece], file: &File, source: &mut Source) -> io::Result<()> {
         let mut end = 0;
         for piece in pieces {
-            self.read(piece, source, |bytes, at| file.write_all_at(bytes, at).map(|()| true))?;
+            source.read(self.packs(), piece, |bytes, at| file.write_all_at(bytes, at).map(|()| true))?;
             end = end.max(piece.file_at + piece.length);
         }
         if end != entry.size {
@@ -336,32 +366,6 @@ impl Restore<'_> {
         }
         rustix::fs::fchmod(file, Mode::from_raw_mode(entry.mode))?;
         Ok(rustix::fs::futimens(file, &timestamps(entry))?)
-    }
-
-    /// Hands the bytes of a piece on, with their place in the file, for as long as they are wanted.
-    fn read(
-        &self,
-        piece: &Piece,
-        source: &mut Source,
-        mut take: impl FnMut(&[u8], u64) -> io::Result<bool>,
-    ) -> io::Result<()> {
-        let pack = match source.open.entry(piece.pack) {
-            Slot::Occupied(open) => open.into_mut(),
-            Slot::Vacant(slot) => {
-                let name = pack_name(&self.manifest.packs[piece.pack as usize]);
-                slot.insert(File::open(self.folder.join(name))?)
-            }
-        };
-        let mut done = 0;
-        while done < piece.length {
-            let most = usize::try_from(piece.length - done).unwrap_or(usize::MAX).min(source.buffer.len());
-            pack.read_exact_at(&mut source.buffer[..most], piece.pack_at + done)?;
-            if !take(&source.buffer[..most], piece.file_at + done)? {
-                break;
-            }
-            done += most as u64;
-        }
-        Ok(())
     }
 }
 

@@ -3,7 +3,7 @@
 use lattice_testkit::TestRepo;
 use serde_json::json;
 
-use crate::{agent, lattice, log, validated};
+use crate::{agent, lattice, log, look, validated};
 
 /// What a sprite landed, by the first lines of its commits.
 fn landed(repo: &TestRepo, branch: &str) -> String {
@@ -135,4 +135,46 @@ fn an_agent_takes_no_name_of_another_sprite() {
     let expected =
         ["main", "sprite-taker/sprite-other/x", "sprite-taker/sprite/other", "sprite-taker/sprite/taker-2/part"];
     assert_eq!(branches, expected.join("\n"));
+}
+
+#[test]
+fn a_difference_shows_what_is_there_now() {
+    let repo = TestRepo::draw("main*");
+    repo.write("kept", "kept\n");
+    repo.git(&["add", "-A"]);
+    repo.git(&["commit", "--quiet", "-m", "kept"]);
+    let script = "echo 1 > one; echo 1 > same; echo 1 > touched; ln one linked; ln -s one link; : > empty
+        lattice checkpoint; echo 2 > one; echo 1 > touched; echo n > new; rm kept; chmod +x same";
+    assert_eq!(agent(&repo, "one", script).code, Some(0), "{}", log(&repo, "one"));
+    let id = look(&repo, &["show", "one"])["checkpoints"][0]["id"].as_str().expect("an id").to_owned();
+    let all = look(&repo, &["diff", "one"]);
+    let expected = json!({
+        "empty": "added", "kept": "removed", "link": "added", "linked": "added", "new": "added", "one": "added",
+        "same": "added", "touched": "added",
+    });
+    assert_eq!((&all["files"], &all["checkpoint"]), (&expected, &json!(null)));
+    let since = look(&repo, &["diff", "one", "--since", &id]);
+    let expected =
+        json!({ "kept": "removed", "linked": "changed", "new": "added", "one": "changed", "same": "changed" });
+    assert_eq!((&since["files"], &since["checkpoint"]), (&expected, &json!(null)));
+    lattice(&repo).args(["sprite", "restore", "one", &id]).ok();
+    assert_eq!(look(&repo, &["diff", "one", "--since", &id])["files"], json!({}), "it is as it was");
+    lattice(&repo).args(["sprite", "diff", "one", "--since", "chk_none"]).fails(1);
+}
+
+#[test]
+fn a_difference_of_a_sprite_that_runs_says_what_it_does_not_show() {
+    let repo = TestRepo::draw("main*");
+    let script = "echo 1 > one; lattice checkpoint; echo 2 > two; while [ ! -e .lattice/go ]; do sleep 0.05; done";
+    let running = lattice(&repo).args(["run", "x", "--name", "runs", "--", "bash", "-c", script]).spawn();
+    while lattice(&repo).args(["sprite", "diff", "runs"]).run().stdout.is_empty() {
+        std::thread::yield_now();
+    }
+    let out = lattice(&repo).args(["sprite", "diff", "runs"]).ok();
+    assert_eq!(out.stdout, "added    one\n");
+    for part in ["what it did since chk_", "is not shown: lattice sprite checkpoint runs"] {
+        assert!(out.stderr.contains(part), "{part}: {}", out.snapshot());
+    }
+    std::fs::write(repo.dir().join(".git/lattice/sprites/runs/mail/go"), "").expect("a file");
+    running.wait();
 }

@@ -64,6 +64,8 @@ fn a_folder_of_the_checkout_is_renamed_checkpointed_restored_and_landed() {
     let repo = repo();
     let out = agent(&repo, "mover", RENAMES);
     assert_eq!(out.code, Some(4), "{}\n{}", out.snapshot(), log(&repo, "mover"));
+    let id = look(&repo, &["show", "mover"])["checkpoints"][0]["id"].as_str().expect("an id").to_owned();
+    lattice(&repo).args(["sprite", "restore", "mover", &id]).ok();
     let shown = look(&repo, &["diff", "mover"]);
     let files = &shown["files"];
     let names = ["folder/deep/er/f7", "moved/deep/er/f7"];

@@ -27,11 +27,11 @@ fn a_difference_tells_what_was_changed_from_what_is_new() {
     assert_eq!(agent(&repo, "left", CHANGES).code, Some(0));
     let left = look(&repo, &["diff", "left"]);
     assert_eq!((&left["files"], &left["checkpoint"]), (&expected, &json!(null)), "it has no checkpoint");
-    let script = format!("{CHANGES}; lattice checkpoint; echo later > later");
+    let script = format!("lattice checkpoint; {CHANGES}");
     assert_eq!(agent(&repo, "kept", &script).code, Some(0));
     let kept = look(&repo, &["diff", "kept"]);
-    assert_eq!((&kept["files"], &kept["since"]), (&expected, &json!(null)));
-    let script = format!("echo x > new; lattice checkpoint; rm new; {CHANGES}; lattice checkpoint");
+    assert_eq!((&kept["files"], &kept["since"]), (&expected, &json!(null)), "what is there counts, not the checkpoint");
+    let script = format!("echo old > new; lattice checkpoint; rm new; {CHANGES}; lattice checkpoint");
     assert_eq!(agent(&repo, "since", &script).code, Some(0));
     let first = look(&repo, &["show", "since"])["checkpoints"][0]["id"].as_str().expect("an id").to_owned();
     let since = look(&repo, &["diff", "since", "--since", &first])["files"].clone();

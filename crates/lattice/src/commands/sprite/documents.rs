@@ -147,7 +147,7 @@ pub(crate) struct SpriteLogsDocument {
 /// Files that a sprite changed.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct SpriteDiffDocument {
-    /// The checkpoint that shows them; null where they are as a sprite without one left them.
+    /// The checkpoint that shows them; null where they are what is there now, since the sprite does not run.
     pub(crate) checkpoint: Option<String>,
     pub(crate) since: Option<String>,
     /// Paths with `added`, `changed` or `removed`.

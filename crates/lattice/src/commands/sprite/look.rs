@@ -1,7 +1,7 @@
 //! `sprite list`, `show`, `events` and `artifacts`: what is known of sprites.
 
 use lattice_model::name::BranchName;
-use lattice_sprites::checkpoint::{Difference, difference, difference_left};
+use lattice_sprites::checkpoint::{Difference, ManifestError, difference, difference_left, difference_since};
 use lattice_sprites::run::{SpritePlace, supervisor};
 use lattice_sprites::sandbox::Isolation;
 use lattice_sprites::store::{Sprite, SpriteState, Store, StoreError};
@@ -237,24 +237,31 @@ pub(super) fn diff(app: &App, id: &str, since: Option<&str>) -> Result<Reply, Fa
         let failure = Failure::new("destroyed", format!("`{id}` is destroyed, and its files with it"));
         return Err(failure.hint(format!("what it landed: lattice info {} --stat", sprite.branch)));
     }
-    let base = place.all.join("base").join(&sprite.base);
-    let files = match &sprite.checkpoint {
-        Some(checkpoint) => {
+    let is_running = supervisor(&sprite).is_some();
+    // What runs may change while it is looked at, so that has to be frozen first.
+    let checkpoint = match isolation {
+        Isolation::None => sprite.checkpoint.clone(),
+        Isolation::Strict => sprite.checkpoint.clone().filter(|_| is_running),
+    };
+    let (upper, base) = (place.own.join("upper"), place.all.join("base").join(&sprite.base));
+    let unknown = |error: ManifestError| {
+        Failure::new("no-such-checkpoint", error.to_string()).hint(format!("lattice sprite show {id}"))
+    };
+    let files = match (&checkpoint, since) {
+        (Some(checkpoint), _) => {
             let base = (isolation == Isolation::Strict).then_some(base.as_path());
-            difference(&place.packs(), since, checkpoint, base).map_err(|error| {
-                Failure::new("no-such-checkpoint", error.to_string()).hint(format!("lattice sprite show {id}"))
-            })?
+            difference(&place.packs(), since, checkpoint, base).map_err(unknown)?
         }
-        // What runs may change while it is looked at, so that has to be frozen first.
-        None if supervisor(&sprite).is_some() => {
+        (None, _) if is_running => {
             return Err(Failure::new("no-checkpoint", format!("`{id}` runs and has no checkpoint"))
                 .hint(format!("lattice sprite checkpoint {id}")));
         }
-        None if since.is_some() => {
+        (None, Some(_)) if sprite.checkpoint.is_none() => {
             return Err(Failure::new("no-such-checkpoint", format!("`{id}` has no checkpoint"))
                 .hint(format!("lattice sprite diff {id} compares what it left with its base")));
         }
-        None => difference_left(&place.own.join("upper"), &base)
+        (None, Some(since)) => difference_since(&place.packs(), since, (&upper, &base)).map_err(unknown)?,
+        (None, None) => difference_left(&upper, &base)
             .map_err(|error| Failure::new("io", format!("the files of `{id}` cannot be read: {error}")))?,
     };
     let word = |difference| match difference {
@@ -264,8 +271,12 @@ pub(super) fn diff(app: &App, id: &str, since: Option<&str>) -> Result<Reply, Fa
     };
     let files: std::collections::BTreeMap<_, _> = files.into_iter().map(|(path, is)| (path, word(is))).collect();
     let text: String = files.iter().map(|(path, is)| format!("{is:<8} {}\n", printable(path))).collect();
-    let document = SpriteDiffDocument { checkpoint: sprite.checkpoint, since: since.map(str::to_owned), files };
-    Ok(Reply::new(document, text))
+    let later = checkpoint
+        .as_ref()
+        .filter(|_| is_running)
+        .map(|checkpoint| format!("what it did since {checkpoint} is not shown: lattice sprite checkpoint {id}"));
+    let document = SpriteDiffDocument { checkpoint, since: since.map(str::to_owned), files };
+    Ok(later.into_iter().fold(Reply::new(document, text), Reply::note))
 }
 
 /// The sprite with this name, and the store it is in.
