@@ -178,3 +178,25 @@ fn a_difference_of_a_sprite_that_runs_says_what_it_does_not_show() {
     std::fs::write(repo.dir().join(".git/lattice/sprites/runs/mail/go"), "").expect("a file");
     running.wait();
 }
+
+#[test]
+fn a_dry_run_of_gc_says_what_it_would_land_and_keep() {
+    let repo = TestRepo::draw("main*");
+    let run = |name: &str, script: &str| {
+        lattice(&repo).args(["run", "x", "--no-collect", "--name", name, "--", "bash", "-c", script]).ok()
+    };
+    run("stash", "echo x > x; git add x; git stash --quiet");
+    run("landed", "echo x > x; git add x; git commit -qm x");
+    let script = "echo b > b; git add b; git commit -qm b; lattice checkpoint; git commit -q --amend -m c";
+    assert_eq!(agent(&repo, "back", script).code, Some(0), "{}", log(&repo, "back"));
+    let id = look(&repo, &["show", "back"])["checkpoints"][0]["id"].as_str().expect("an id").to_owned();
+    lattice(&repo).args(["sprite", "restore", "back", &id]).ok();
+    let refs = repo.git(&["for-each-ref"]);
+    let planned = lattice(&repo).args(["sprite", "gc", "--dry-run"]).json();
+    validated(&repo, &planned);
+    assert_eq!((&planned["sprites"], &planned["landed"]), (&json!(["landed", "back"]), &json!(["sprite/back"])));
+    assert!(planned["kept"]["stash"].as_str().is_some_and(|why| why.contains("`git stash`")), "{planned:#}");
+    assert_eq!(repo.git(&["for-each-ref"]), refs, "nothing was landed");
+    let done = lattice(&repo).args(["sprite", "gc"]).json();
+    assert_eq!((&done["sprites"], &done["landed"]), (&planned["sprites"], &planned["landed"]));
+}

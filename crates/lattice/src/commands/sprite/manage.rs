@@ -122,6 +122,15 @@ fn only_inside(app: &App, (place, sprite): (&SpritePlace, &Sprite)) -> Vec<Strin
     unknown.map(|(name, tip)| format!("{} at {}", printable(&name), tip.short())).collect()
 }
 
+/// The branches that would be landed before a sprite is removed; refused if something is left that cannot be landed.
+fn would_land(app: &App, (place, sprite): (&SpritePlace, &Sprite)) -> Result<Vec<String>, Failure> {
+    let engine = app.engine()?;
+    let inside = inside(place, sprite)?;
+    run::left::refuse(&sprite.name, &inside.uncommitted)?;
+    let unknown = inside.branches.into_iter().filter(|(_, tip)| engine.find_commit(&tip.to_string()).is_none());
+    Ok(unknown.map(|(name, _)| printable(&name)).collect())
+}
+
 fn inside(place: &SpritePlace, sprite: &Sprite) -> Result<Inside, Failure> {
     let base = Oid::new(&sprite.base).map_err(|error| Failure::new("store", error.to_string()))?;
     let own = BranchName::new(&sprite.branch).map_err(|error| Failure::new("store", error.to_string()))?;
@@ -158,9 +167,10 @@ pub(super) fn gc(app: &App, preview: Preview) -> Result<Reply, Failure> {
         }
         document.checkouts.extend(path.file_name().map(|name| name.to_string_lossy().into_owned()));
     }
-    let (removed, kept) = if preview.dry_run { ("would remove", "would keep") } else { ("removed", "kept") };
+    let (removed, landed, kept) =
+        if preview.dry_run { ("would remove", "would land", "would keep") } else { ("removed", "landed", "kept") };
     let mut text: String = document.sprites.iter().map(|name| format!("{removed} {name}\n")).collect();
-    document.landed.iter().for_each(|branch| text.push_str(&format!("landed {branch} before\n")));
+    document.landed.iter().for_each(|branch| text.push_str(&format!("{landed} {branch} before\n")));
     document.checkouts.iter().for_each(|commit| text.push_str(&format!("{removed} the checkout of {commit}\n")));
     document.kept.iter().for_each(|(name, why)| text.push_str(&format!("{kept} {name}: {}\n", printable(why))));
     let reply = Reply::new(document, text);
@@ -181,11 +191,11 @@ fn unneeded(
     if actions.iter().any(|row| !row.state.is_settled()) {
         return Err("it asks for something: lattice approvals".to_owned());
     }
-    if preview.dry_run {
-        return Ok(Vec::new());
-    }
     let _held = run::hold(place).map_err(|failure| failure.message)?;
     let cannot_land = |failure: Failure| format!("its work cannot be landed: {}", failure.message);
+    if preview.dry_run {
+        return would_land(app, (place, sprite)).map_err(cannot_land);
+    }
     let branches = landed(app, store, (place, sprite)).map_err(cannot_land)?;
     remove(app, store, (place, sprite)).map_err(|failure| failure.message)?;
     Ok(branches)
