@@ -2,12 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use lattice_model::command::merge::Merge;
+use lattice_model::command::merge::{Merge, TrunkFollows};
 use lattice_model::command::restack::{Reach, Restack};
 use lattice_model::command::submit::{Open, Overwrite, Refresh, SubmitReach, whole_stack};
 use lattice_model::command::sync::Sync;
 use lattice_model::event::Detail;
 use lattice_model::gate::{Command, Refusal, RepairBundle};
+use lattice_model::host::AccessReading;
+use lattice_model::id::Oid;
 use lattice_model::name::BranchName;
 use lattice_model::plan::Hooks;
 use lattice_model::remote::MergeMethod;
@@ -15,7 +17,7 @@ use lattice_model::snapshot::Snapshot;
 use lattice_repo::ReadWorkingCopy;
 
 use super::submit::RestackFirst;
-use super::{SubmitOptions, SyncOptions};
+use super::{Host, SubmitOptions, SyncOptions};
 use crate::lifecycle::{Mode, Outcome};
 use crate::{Engine, EngineError};
 
@@ -118,26 +120,45 @@ impl Engine {
         progress: &mut Progress,
     ) -> Result<Outcome, EngineError> {
         let host = self.host()?;
-        let request =
-            |facts| Merge { branch: branch.clone(), then: then.to_vec(), method: options.method, host: facts };
-        if let Some(bundle) = self.blocked(&request(host.offline_facts()))? {
+        let (method, then) = (options.method, then.to_vec());
+        let request = |trunk, host| Merge { branch: branch.clone(), then: then.clone(), method, trunk, host };
+        if let Some(bundle) = self.blocked(&request(TrunkFollows::Forward, host.offline_facts()))? {
             return Ok(Outcome::Gated(bundle));
         }
         let snapshot = self.scan(ReadWorkingCopy::No)?;
         let mut facts = self.facts(&host, &snapshot, &whole_stack(&snapshot, branch))?;
         facts.stacks = host.stacks(&facts, std::slice::from_ref(branch))?;
         facts.private = self.private(&host, &snapshot, super::bases(&snapshot, std::slice::from_ref(branch)))?;
+        let trunk = self.trunk_follows(&host, &snapshot)?;
         if progress.line.is_empty() {
-            let line = [branch].into_iter().chain(then);
+            let line = [branch].into_iter().chain(&then);
             progress.line = line.filter_map(|name| Some((name.clone(), facts.pulls.get(name)?.number))).collect();
         }
         let mut pulls = facts.pulls.clone();
         self.run_then(
             mode,
             (ReadWorkingCopy::No, Detail::default()),
-            |_, _: &Snapshot| Ok(request(facts)),
+            |_, _: &Snapshot| Ok(request(trunk, facts)),
             |lock, plan| self.perform(&host, lock, plan, &mut pulls),
         )
+    }
+
+    /// Whether the trunk here can follow the remote's. The remote is asked only if what was seen of it does not decide.
+    fn trunk_follows(&self, host: &Host, snapshot: &Snapshot) -> Result<TrunkFollows, EngineError> {
+        let Some((trunk, here)) = snapshot.trunk() else { return Ok(TrunkFollows::Forward) };
+        let follows = |there: Oid| Ok::<_, EngineError>(there == here || self.repo.is_ancestor(here, there)?);
+        if let Some(seen) = self.repo.tracking(host.reading.name())?.get(trunk)
+            && follows(*seen)?
+        {
+            return Ok(TrunkFollows::Forward);
+        }
+        if self.access(host)? != AccessReading::Granted {
+            return Ok(TrunkFollows::Forward);
+        }
+        match host.remote()?.commit_at(&trunk.branch_ref())? {
+            Some(there) if !follows(there)? => Ok(TrunkFollows::Not { there }),
+            Some(_) | None => Ok(TrunkFollows::Forward),
+        }
     }
 
     /// Takes in what landed and puts the rest of the stack on top of it, here and on the remote.

@@ -20,7 +20,18 @@ pub struct Merge {
     /// What is to land after it. Nothing lands while it is known of one of them that it would not.
     pub then: Vec<BranchName>,
     pub method: MergeMethod,
+    pub trunk: TrunkFollows,
     pub host: HostFacts,
+}
+
+/// Whether the local trunk can go where the remote's goes when something lands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TrunkFollows {
+    Forward,
+    /// It has commits that the remote's does not have, which is here.
+    Not {
+        there: Oid,
+    },
 }
 
 impl Command for Merge {
@@ -32,6 +43,8 @@ impl Command for Merge {
         issues.extend(host::issues(&self.host, &snapshot.settings.forge.github));
         // What lands later is brought onto the trunk first.
         issues.extend(self.then.iter().filter_map(|branch| scope::frozen(snapshot, branch)));
+        // What landed stays landed, so whatever keeps the trunk here from following is said before.
+        issues.extend(scope::occupied(snapshot, &snapshot.settings.trunk));
         issues
     }
 
@@ -48,6 +61,7 @@ impl Command for Merge {
             .hint(format!("land that first: lattice merge from {}", below.word())));
         }
         self.host.check_public(&self.branch, trunk)?;
+        self.check_trunk(trunk)?;
         let (pull, tip) = self.ready_to_land(snapshot, &self.branch)?;
         for branch in &self.then {
             self.ready_to_land(snapshot, branch)?;
@@ -83,6 +97,19 @@ impl Command for Merge {
 }
 
 impl Merge {
+    /// Refuses what would leave the local trunk and the remote's with different commits.
+    fn check_trunk(&self, trunk: &BranchName) -> Result<(), Refusal> {
+        match self.trunk {
+            TrunkFollows::Forward => Ok(()),
+            TrunkFollows::Not { there } => {
+                let summary = format!("`{trunk}` has commits that the remote does not have, and could not follow");
+                Err(Refusal::new("trunk-diverged", summary)
+                    .hint(format!("the remote's is at {}", there.short()))
+                    .hint(scope::own_commits(there, trunk)))
+            }
+        }
+    }
+
     /// The pull request of a branch and the commit that it would land.
     fn ready_to_land(&self, snapshot: &Snapshot, branch: &BranchName) -> Result<(&Pull, Oid), Refusal> {
         let pull = self.host.pulls.get(branch).filter(|pull| pull.state == PullState::Open);
@@ -90,7 +117,9 @@ impl Merge {
             let is_empty = snapshot.position(branch).is_some_and(|position| position.commits.is_empty());
             let landed = self.host.pulls.get(branch).is_some_and(|pull| pull.state == PullState::Merged);
             Refusal::new("no-pull-request", format!("`{branch}` has no open pull request")).hint(match is_empty {
-                _ if landed => "it has landed; lattice sync tidies up, then lattice merge lands the rest",
+                _ if landed => {
+                    "it has landed; lattice sync tidies up, lattice submit pushes the rest, then lattice merge lands it"
+                }
                 true => "it has no commit of its own; what it stands on lands from there: lattice down, lattice merge",
                 false => "lattice submit",
             })

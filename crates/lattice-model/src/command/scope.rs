@@ -1,6 +1,7 @@
 //! Finds the branch that a request is about, and says what is wrong with it.
 
 use crate::gate::Refusal;
+use crate::id::Oid;
 use crate::issue::{Issue, IssueKind, evidence};
 use crate::name::{BranchName, shell_word};
 use crate::plan::{FreezeDraft, Hooks, Kept, Plan, Step};
@@ -64,6 +65,11 @@ pub(super) fn tracked(snapshot: &Snapshot, named: Option<&BranchName>) -> Result
 pub(super) fn keep_both(snapshot: &Snapshot, branch: &BranchName) -> String {
     let (remote, word) = (snapshot.settings.forge.remote(), branch.word());
     format!("to keep both: git switch {word} && git pull --rebase {remote} {word}, then lattice restack")
+}
+
+/// What to do with commits of the local trunk that the remote's does not have.
+pub(super) fn own_commits(there: Oid, trunk: &BranchName) -> String {
+    format!("bring your commits onto it, or onto a branch: git log {}..{}", there.short(), trunk.word())
 }
 
 /// The issue of a frozen branch that the command would rewrite.

@@ -103,12 +103,8 @@ impl Command for Sync {
             TrunkRelation::Diverged(there) => {
                 let summary = format!("`{trunk}` has commits that the remote does not have, and the remote has others");
                 return Err(Refusal::new("trunk-diverged", summary)
-                    .hint(format!("the remote's is at {}; nothing was moved", there.short()))
-                    .hint(format!(
-                        "bring your commits onto it, or onto a branch: git log {}..{}",
-                        there.short(),
-                        trunk.word()
-                    )));
+                    .hint(format!("the remote's is at {}; yours was not moved", there.short()))
+                    .hint(scope::own_commits(there, trunk)));
             }
         }
         self.tidy(snapshot, trunk, &mut plan);

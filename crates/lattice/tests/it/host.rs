@@ -2,6 +2,7 @@
 
 mod auth;
 mod faults;
+mod foreseen;
 mod github;
 mod hostile;
 mod items;
