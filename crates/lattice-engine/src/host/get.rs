@@ -1,10 +1,12 @@
 //! `get`: fetch, then each branch of the stack from the lowest on.
 
+use std::collections::BTreeMap;
+
 use lattice_model::command::get::{Checkout, FETCHED, FreezeOnGet, Get, Relation, Replace};
 use lattice_model::command::submit::link_to;
 use lattice_model::gate::Refusal;
 use lattice_model::host::{Pull, PullState};
-use lattice_model::id::Oid;
+use lattice_model::id::{Oid, OpId};
 use lattice_model::name::{BranchName, RefName};
 use lattice_model::plan::Hooks;
 use lattice_model::snapshot::Snapshot;
@@ -32,6 +34,10 @@ pub struct GetOptions {
 pub struct Got {
     pub branch: Option<BranchName>,
     pub outcomes: Vec<Outcome>,
+    /// Branches whose own commits gave way, with the operations that did it, lowest first.
+    pub replaced: Vec<(BranchName, OpId)>,
+    /// What stopped it. All that `outcomes` says was done before.
+    pub end: Result<(), EngineError>,
 }
 
 /// One branch to take in.
@@ -45,7 +51,7 @@ impl Engine {
     /// Takes a branch or pull request of the remote in, with what it stands on.
     pub fn get(&self, mode: &Mode, options: &GetOptions) -> Result<Got, EngineError> {
         let host = self.host()?;
-        let mut got = Got { branch: None, outcomes: Vec::new() };
+        let mut got = Got { branch: None, outcomes: Vec::new(), replaced: Vec::new(), end: Ok(()) };
         match self.fetch(&host, mode, "get")? {
             Outcome::Gated(bundle) => {
                 got.outcomes.push(Outcome::Gated(bundle));
@@ -60,14 +66,19 @@ impl Engine {
         let snapshot = self.scan(ReadWorkingCopy::No)?;
         let chain = self.chain(&host, &snapshot, &options.target)?;
         got.branch = chain.first().map(|wanted| wanted.branch.clone());
-        let last = chain.len();
+        let (last, mut foreseen) = (chain.len(), BTreeMap::new());
         for (at, wanted) in chain.into_iter().rev().enumerate() {
             let checkout = if at + 1 == last { options.checkout } else { Checkout::No };
-            let outcome = self.get_one(&host, (mode, options), &wanted, checkout)?;
-            let stops = matches!(outcome, Outcome::Gated(_) | Outcome::Differs { .. });
-            got.outcomes.push(outcome);
-            if stops {
-                break;
+            match self.get_one(&host, (mode, options), (&wanted, checkout), &mut foreseen) {
+                Ok((relation, outcome)) => {
+                    if !got.take(wanted.branch, relation, outcome) {
+                        break;
+                    }
+                }
+                Err(error) => {
+                    got.end = Err(error);
+                    break;
+                }
             }
         }
         Ok(got)
@@ -139,23 +150,27 @@ impl Engine {
         &self,
         host: &Host,
         (mode, options): (&Mode, &GetOptions),
-        wanted: &Wanted,
-        checkout: Checkout,
-    ) -> Result<Outcome, EngineError> {
-        let at = self.fetched(host, wanted)?;
+        (wanted, checkout): (&Wanted, Checkout),
+        foreseen: &mut BTreeMap<BranchName, Oid>,
+    ) -> Result<(Relation, Outcome), EngineError> {
+        let at = self.fetched(host, mode, wanted)?;
         let link = wanted.pull.as_ref().map(|pull| link_to(&host.reading, pull));
-        self.run(mode, ReadWorkingCopy::No, |engine, snapshot| {
+        let mut relation = Relation::Absent;
+        let outcome = self.run(mode, ReadWorkingCopy::No, |engine, snapshot| {
             let failed = |error: EngineError| Refusal::new("git-failed", error.to_string());
             let trunk = snapshot.settings.trunk.clone().unwrap_or_else(|| wanted.base.clone());
-            let parent = if snapshot.tip(&wanted.base).is_some() { wanted.base.clone() } else { trunk };
-            let below = snapshot.tip(&parent).unwrap_or(at);
+            // What a dry run would have taken in is not here, or not as it would be.
+            let below = foreseen.get(&wanted.base).copied().or(snapshot.tip(&wanted.base));
+            let parent = if below.is_some() { wanted.base.clone() } else { trunk };
+            let below = below.or(snapshot.tip(&parent)).unwrap_or(at);
             let base = engine.repo.merge_base(below, at).ok().flatten().ok_or_else(|| {
                 Refusal::new("unrelated-history", format!("`{}` shares no history with `{parent}`", wanted.branch))
             })?;
+            relation = engine.relation(host, snapshot, (&wanted.branch, &parent, at)).map_err(failed)?;
             Ok(Get {
                 branch: wanted.branch.clone(),
                 at,
-                relation: engine.relation(host, snapshot, (&wanted.branch, &parent, at)).map_err(failed)?,
+                relation,
                 parent,
                 base,
                 freeze: options.freeze,
@@ -164,18 +179,28 @@ impl Engine {
                 link,
                 hooks: options.hooks,
             })
-        })
+        })?;
+        if *mode == Mode::DryRun {
+            foreseen.insert(wanted.branch.clone(), at);
+        }
+        Ok((relation, outcome))
     }
 
     /// Where the remote has the branch, with its commits here.
-    fn fetched(&self, host: &Host, wanted: &Wanted) -> Result<Oid, EngineError> {
+    fn fetched(&self, host: &Host, mode: &Mode, wanted: &Wanted) -> Result<Oid, EngineError> {
         if let Some(pull) = wanted.pull.as_ref().filter(|pull| pull.fork.is_some()) {
             // Hosts keep the heads of forks under a name of their own.
             let name = RefName::new(format!("refs/pull/{}/head", pull.number)).expect("a number is a valid component");
             let found = host.remote()?.commit_at(&name)?;
             return found.ok_or_else(|| Refusal::new("not-on-remote", format!("{name} is not on the remote")).into());
         }
-        let there = self.repo.tracking(host.reading.name())?.get(&wanted.branch).copied();
+        let there = match mode {
+            // It fetched nothing that moves a ref, so what was seen of the remote may be old.
+            Mode::DryRun => host.remote()?.commit_at(&wanted.branch.branch_ref())?,
+            Mode::Execute | Mode::ExecuteExactly(_) => {
+                self.repo.tracking(host.reading.name())?.get(&wanted.branch).copied()
+            }
+        };
         there.ok_or_else(|| {
             let what = format!("`{}` is not on `{}`", wanted.branch, host.reading.name());
             Refusal::new("not-on-remote", what).hint("was it deleted there, or pushed to another remote?").into()
@@ -204,6 +229,18 @@ impl Engine {
             true => Relation::Behind,
             false => Relation::Diverged,
         })
+    }
+}
+
+impl Got {
+    /// Takes an outcome in; false if nothing more may follow.
+    fn take(&mut self, branch: BranchName, relation: Relation, outcome: Outcome) -> bool {
+        if let (Relation::Diverged, Outcome::Done { op, .. }) = (relation, &outcome) {
+            self.replaced.push((branch, op.clone()));
+        }
+        let goes_on = !matches!(outcome, Outcome::Gated(_) | Outcome::Differs { .. });
+        self.outcomes.push(outcome);
+        goes_on
     }
 }
 

@@ -93,7 +93,7 @@ impl Command for Get {
                     format!("`{}` has commits here that the remote does not have, and the reverse", self.branch),
                 )
                 .hint(scope::keep_both(snapshot, &self.branch))
-                .hint("--force takes the remote's; lattice undo brings yours back"));
+                .hint("--force takes the remote's, and says what brings yours back"));
             }
             (Relation::Absent, _) => {
                 scope::check_new_name(snapshot, &self.branch)?;
@@ -125,6 +125,9 @@ impl Get {
                     (document.parent, document.base) = (Parent::of(&self.parent, trunk), Place::Object(self.base));
                 }
                 document.pr = self.link.clone().unwrap_or(document.pr);
+                if self.freeze == FreezeOnGet::No && known.freeze.is_frozen() {
+                    document.freeze = FreezeDraft::Keep(FreezeState::Unfrozen {});
+                }
                 if document == draft_of(known) {
                     return None;
                 }

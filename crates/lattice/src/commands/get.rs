@@ -3,6 +3,8 @@
 use clap::Args;
 use lattice_engine::{GetOptions, Outcome};
 use lattice_model::command::get::{Checkout, FreezeOnGet, Replace};
+use lattice_model::id::OpId;
+use lattice_model::name::BranchName;
 
 use crate::app::App;
 use crate::cli::Preview;
@@ -46,12 +48,16 @@ pub(crate) fn run(app: &App, arguments: &Arguments) -> Result<Reply, Failure> {
     let mut last = None;
     for outcome in got.outcomes {
         let nothing = matches!(outcome, Outcome::Nothing { .. });
-        let told = reply("get", outcome)?;
+        let told = reply("get", outcome).map_err(|failure| failure.after(&text))?;
         if !nothing {
             text.push_str(&told.text);
         }
         last = Some(told);
     }
+    got.end.map_err(|error| Failure::from(error).after(&text))?;
     let told = last.ok_or_else(|| Failure::new("nothing", "nothing was fetched"))?;
-    Ok(told.text(text))
+    // Each branch was an operation of its own, and the newest is not always the one that replaced something.
+    let back =
+        |(branch, op): &(BranchName, OpId)| format!("your commits of `{branch}` come back with: lattice undo {op}");
+    Ok(got.replaced.iter().map(back).fold(told.text(text), Reply::note))
 }

@@ -117,7 +117,8 @@ fn take_in(app: &App, engine: &Engine, number: u64) -> Result<(), Failure> {
         replace: Replace::Never,
         hooks: app.hooks,
     };
-    for outcome in engine.get(&Mode::Execute, &options)?.outcomes {
+    let got = engine.get(&Mode::Execute, &options)?;
+    for outcome in got.outcomes {
         match outcome {
             Outcome::Gated(bundle) => return Err(bundle.into()),
             Outcome::Done { .. }

@@ -44,6 +44,69 @@ fn nothing_lands_while_the_local_trunk_could_not_follow() {
 }
 
 #[test]
+fn a_get_that_fails_says_what_it_took_in_before() {
+    let world = submitted();
+    let bob = world.colleague("bob");
+    let file = world.repo.git(&["diff", "--name-only", "b", "c"]).trim().to_owned();
+    bob.write(&file, "precious\n");
+    let output = world.lattice_in(&bob).args(["get", "c"]).fails(1);
+    assert!(bob.branch_refs().contains_key("b"), "{}", output.snapshot());
+    assert!(
+        output.stderr.contains("before that: ") && !output.stderr.contains("nothing was changed"),
+        "{}",
+        output.snapshot()
+    );
+    assert_eq!(bob.read(&file), "precious\n");
+}
+
+#[test]
+fn a_forced_get_names_the_operation_that_brings_each_branch_back() {
+    let world = submitted();
+    let bob = world.colleague("bob");
+    world.lattice_in(&bob).args(["get", "b", "--unfrozen"]).ok();
+    let own = bob.commit_file("bob.txt", "bob\n", "bob's");
+    world.lattice_in(&bob).args(["get", "c"]).run();
+    bob.git(&["switch", "--quiet", "main"]);
+    world.run("checkout b");
+    world.repo.write("more.txt", "more\n");
+    world.run("modify -a");
+    world.run("submit --stack");
+    let refused = world.lattice_in(&bob).args(["get", "b"]).fails(1);
+    assert!(refused.stderr.contains("says what brings yours back"), "{}", refused.snapshot());
+    let output = world.lattice_in(&bob).args(["get", "b", "--force"]).ok();
+    let back = output
+        .stderr
+        .lines()
+        .find_map(|line| line.split_once("your commits of `b` come back with: lattice ")?.1.into());
+    let back: &str = back.unwrap_or_else(|| panic!("{}", output.snapshot()));
+    world.lattice_in(&bob).args(back.split(' ')).ok();
+    assert_eq!(bob.rev("b"), own);
+}
+
+#[test]
+fn a_dry_run_of_get_knows_what_was_not_fetched_yet() {
+    let world = submitted();
+    let bob = world.colleague("bob");
+    for branch in ["a", "b", "c"] {
+        bob.git(&["update-ref", "-d", &format!("refs/remotes/origin/{branch}")]);
+    }
+    let before = bob.refs();
+    let foreseen = world.lattice_in(&bob).args(["get", "b", "--dry-run"]).ok();
+    assert_eq!(bob.refs(), before);
+    assert!(foreseen.stdout.contains("a") && foreseen.stdout.contains("parent a"), "{}", foreseen.snapshot());
+}
+
+#[test]
+fn getting_a_branch_unfrozen_that_is_here_unfreezes_it() {
+    let world = submitted();
+    let bob = world.colleague("bob");
+    world.lattice_in(&bob).args(["get", "a"]).ok();
+    world.lattice_in(&bob).args(["get", "a", "--unfrozen"]).ok();
+    let info = world.lattice_in(&bob).args(["unfreeze", "a"]).ok();
+    assert!(info.stderr.contains("nothing to do"), "{}", info.snapshot());
+}
+
+#[test]
 fn the_way_out_after_somebody_landed_the_lowest_leads_to_the_end() {
     let world = submitted();
     let bob = world.colleague("bob");
