@@ -146,8 +146,14 @@ impl Forge for GitForge {
     async fn pulls(&self, state: Option<ItemState>) -> Result<Vec<Pull>, ForgeError> {
         let reading = self.read()?;
         let items = reading.all(&*self.remote)?;
-        let wanted = |item: &&ItemV1| item.pull.is_some() && state.is_none_or(|state| state == item.state);
-        items.iter().rev().filter(wanted).map(|item| self.told(item, &reading)).collect()
+        let pulls = items.iter().rev().filter(|item| item.pull.is_some()).map(|item| self.told(item, &reading));
+        // What is shown decides, not what is stored: one whose head is gone is closed without anybody having said so.
+        let wanted = |pull: &Result<Pull, ForgeError>| match (pull, state) {
+            (Err(_), _) | (Ok(_), None) => true,
+            (Ok(pull), Some(ItemState::Open)) => pull.state == PullState::Open,
+            (Ok(pull), Some(ItemState::Closed)) => pull.state != PullState::Open,
+        };
+        pulls.filter(wanted).collect()
     }
 
     async fn pulls_of(&self, heads: &[BranchName]) -> Result<BTreeMap<BranchName, Pull>, ForgeError> {

@@ -1,6 +1,7 @@
 //! What could be known before is said before, and what was done before is said after.
 
 use lattice_testkit::TestRepo;
+use serde_json::json;
 
 use super::World;
 
@@ -117,4 +118,16 @@ fn the_way_out_after_somebody_landed_the_lowest_leads_to_the_end() {
     for line in ["sync", "submit --stack", "merge --confirm"] {
         world.run(line);
     }
+}
+
+#[test]
+fn a_pull_request_whose_head_is_gone_is_listed_among_the_closed() {
+    let world = submitted();
+    world.remote.git(&["update-ref", "-d", "refs/heads/b"]);
+    let numbers = |state: &str| {
+        let listed = world.run(&format!("pr list --state {state}"));
+        let pulls = listed["pulls"].as_array().cloned().unwrap_or_default();
+        pulls.iter().map(|pull| pull["branch"].clone()).collect::<Vec<_>>()
+    };
+    assert_eq!((numbers("open"), numbers("closed")), (vec![json!("c"), json!("a")], vec![json!("b")]));
 }
