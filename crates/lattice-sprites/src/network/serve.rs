@@ -187,12 +187,7 @@ impl House {
     async fn connect(&self, name: &str, port: u16) -> Result<TcpStream, Answer> {
         let Some(host) = self.hosts.iter().find(|host| host.covers(name, port)) else {
             self.refusals.note(format!("the agent wanted to reach {}:{port}", shown(name)));
-            let text = format!(
-                "this sprite may not reach {}:{port}; a person can allow it: lattice run --network {}",
-                shown(name),
-                shown(name)
-            );
-            return Err(answer("403 Forbidden", text));
+            return Err(answer("403 Forbidden", refusal(&shown(name), port)));
         };
         let found: Vec<SocketAddr> = in_time(tokio::net::lookup_host((name, port))).await?.collect();
         let fit: Vec<_> = found.iter().copied().filter(|address| host.may_be_at(address.ip())).collect();
@@ -219,6 +214,15 @@ impl House {
 
 fn unreadable() -> Answer {
     answer("400 Bad Request", "this proxy takes CONNECT and requests for http:// URLs")
+}
+
+/// What an agent is told that may not go there. A name alone allows the usual ports and no other.
+fn refusal(name: &str, port: u16) -> String {
+    let allowed = match port {
+        80 | 443 => name.to_owned(),
+        other => format!("{name}:{other}"),
+    };
+    format!("this sprite may not reach {name}:{port}; a person can allow it: lattice run --network {allowed}")
 }
 
 /// A name from inside, fit to be shown.

@@ -257,7 +257,7 @@ pub(crate) fn conversation(comments: &[Comment]) -> String {
 pub(crate) fn something(text: &str) -> Result<String, Failure> {
     let text = text_or_stdin(text)?;
     if text.trim().is_empty() {
-        return Err(Failure::usage("there is nothing to say").hint("--body <text>; - reads it from stdin"));
+        return Err(Failure::usage("there is nothing to say").hint("give it a text; - reads it from stdin"));
     }
     Ok(text)
 }

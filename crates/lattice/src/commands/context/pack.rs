@@ -315,7 +315,7 @@ fn failure(error: PackError) -> Failure {
     let text = error.to_string();
     match error {
         PackError::TooSmall { needed, .. } => Failure::new("budget-too-small", text)
-            .hint(format!("raise --budget to more than {needed}, or shorten the request")),
+            .hint(format!("raise --budget to {needed} or more, or shorten the request")),
         PackError::Pattern { source, .. } => Failure::usage(format!("{text}: {source}")),
         PackError::Focus { .. } => Failure::new("no-such-file", text).hint("--focus takes files below the root"),
         PackError::Workspace(error) => super::workspace_failure(error),

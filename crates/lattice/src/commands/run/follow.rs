@@ -5,9 +5,9 @@ use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::Sender;
 
 use lattice_model::id::Oid;
-use lattice_model::name::BranchName;
+use lattice_model::name::{BranchName, shell_word};
 use lattice_model::plan::count;
-use lattice_sprites::protocol::{Event, EventType, Finding, PREFIX, Rule};
+use lattice_sprites::protocol::{Event, EventType, Finding, InputType, PREFIX, Rule};
 use lattice_sprites::run::{
     Collect, Happening, Job, LandError, Landing, SpritePlace, Usage, Verdict, Watcher, Work, land, next, supervise,
 };
@@ -195,9 +195,20 @@ fn told(store: &Store, name: &str, outcome: String, landing: Landing) -> Result<
         reply = reply.note(format!("what it printed: lattice sprite logs {}", sprite.name));
     }
     if sprite.state == SpriteState::Waiting && open.is_empty() {
-        reply = reply.note(format!("answer it: lattice resume {} --input NAME=VALUE", sprite.name));
+        reply = reply.note(format!("answer it: lattice resume {}{}", sprite.name, asked_inputs(store, &sprite)?));
     }
     Ok(reply)
+}
+
+/// The options that answer what a sprite asked for, with names and types where it said them.
+fn asked_inputs(store: &Store, sprite: &Sprite) -> Result<String, Failure> {
+    let waiting = store.last_waiting(sprite.key)?.and_then(|event| event.waiting());
+    let Some(expected) = waiting.and_then(|waiting| waiting.expected_inputs).filter(|expected| !expected.is_empty())
+    else {
+        return Ok(" --input NAME=VALUE".to_owned());
+    };
+    let option = |(name, kind): &(String, InputType)| format!(" --input {}=<{kind}>", shell_word(&printable(name)));
+    Ok(expected.iter().map(option).collect())
 }
 
 /// Whether what the agent leaves uncommitted is taken too.

@@ -102,7 +102,7 @@ fn amend(app: &App, number: u64) -> Result<Work, Failure> {
     };
     if pull.head_at.is_some_and(|there| there != base) {
         return Err(Failure::new("out-of-date", format!("`{branch}` is not where #{number} is on the host"))
-            .hint(format!("lattice get {number}, or lattice submit {}", branch.word())));
+            .hint(format!("lattice get {number}, or lattice submit --branch {}", branch.word())));
     }
     let text = format!("{} (#{number})\n\n{}", one_line(&pull.title), pull.body.trim());
     let item = Some((ItemType::PullRequest, number, Some(branch.to_string())));
@@ -128,7 +128,7 @@ fn take_in(app: &App, engine: &Engine, number: u64) -> Result<(), Failure> {
             | Outcome::Paused(_) => {}
         }
     }
-    Ok(())
+    Ok(got.end?)
 }
 
 fn start(snapshot: &Snapshot, named: Option<&BranchName>) -> Result<(BranchName, Oid), Failure> {

@@ -131,3 +131,10 @@ fn a_pull_request_whose_head_is_gone_is_listed_among_the_closed() {
     };
     assert_eq!((numbers("open"), numbers("closed")), (vec![json!("c"), json!("a")], vec![json!("b")]));
 }
+
+#[test]
+fn a_comment_without_a_text_is_refused_with_a_way_that_there_is() {
+    let world = World::path("main*");
+    let output = world.lattice().args(["issue", "comment", "1", ""]).fails(2);
+    assert!(!output.stderr.contains("--body"), "{}", output.snapshot());
+}
