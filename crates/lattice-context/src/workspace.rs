@@ -33,6 +33,8 @@ pub struct Workspace {
     outlines: Arc<Outlines>,
     pub counter: Arc<dyn TokenCounter>,
     watcher: Option<Watcher>,
+    /// Files and folders that are not part of it, if that was said.
+    withheld: Option<BTreeSet<String>>,
 }
 
 /// Is told how many files of how many have been read.
@@ -127,13 +129,29 @@ impl Workspace {
 
     fn new(root: PathBuf, reader: Option<Reader>, cache: Option<PathBuf>, counter: Arc<dyn TokenCounter>) -> Self {
         let outlines = Arc::new(Outlines::in_folder(cache.as_deref()));
-        Self { root, reader, cache, listing: OnceLock::new(), outlines, counter, watcher: None }
+        Self { root, reader, cache, listing: OnceLock::new(), outlines, counter, watcher: None, withheld: None }
     }
 
     /// The same, with somebody who is told how far long work is.
     #[must_use]
     pub fn watched_by(self, watcher: Option<Watcher>) -> Self {
         Self { watcher, ..self }
+    }
+
+    /// The same without these files and folders: neither their contents nor their names are in any list. Names that are no
+    /// text are left out too, since they cannot be compared.
+    #[must_use]
+    pub fn without(self, paths: &[String]) -> Self {
+        let withheld = paths.iter().map(|path| path.trim_end_matches('/').to_owned()).collect();
+        Self { withheld: Some(withheld), ..self }
+    }
+
+    fn is_withheld(&self, path: &str) -> bool {
+        let above = || path.match_indices('/').map(|(at, _)| &path[..at]);
+        let fits = |withheld: &BTreeSet<String>| {
+            path.starts_with('"') || withheld.contains(path) || above().any(|folder| withheld.contains(folder))
+        };
+        self.withheld.as_ref().is_some_and(fits)
     }
 
     pub(crate) fn tell(&self, done: usize, total: usize) {
@@ -173,7 +191,8 @@ impl Workspace {
         if let Some(listed) = self.listing.get() {
             return Ok(&listed.entries);
         }
-        let listed = self.list()?;
+        let mut listed = self.list()?;
+        listed.entries.retain(|entry| !self.is_withheld(&entry.path));
         Ok(&self.listing.get_or_init(|| listed).entries)
     }
 

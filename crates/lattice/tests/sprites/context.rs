@@ -138,3 +138,27 @@ fn a_sprite_gets_the_code_that_its_task_seems_to_need_without_secrets() {
     assert_eq!(run("there", &["--parent", "main"]).code, Some(0));
     assert!(repo.try_git(&["show", "sprite/there:pack"]).is_err(), "what is not what the agent gets is not packed");
 }
+
+#[test]
+fn nothing_that_was_not_committed_reaches_a_sprite() {
+    let repo = TestRepo::draw("main*");
+    repo.write("src/greeting.py", "def greeting():\n    return 'hello'\n");
+    repo.write("src/kept.py", "def greeting_kept():\n    return 'kept'\n");
+    repo.git(&["add", "."]);
+    repo.git(&["commit", "--quiet", "-m", "a greeting"]);
+    repo.write("src/greeting.py", "def greeting():\n    return 'edited-secretly'\n");
+    repo.write("src/staged_secretly.py", "def greeting_of_staged():\n    return 'staged-text'\n");
+    repo.git(&["add", "src/staged_secretly.py"]);
+    repo.write("untracked_secretly/deep/[note]*.py", "def greeting_of_note():\n    return 'note-text'\n");
+    repo.write("package.json", "{ \"dependencies\": { \"hidden-package\": \"1\" } }\n");
+    let script = "cp -r .lattice mail; lattice emit done ok 2>/dev/null || true";
+    let run = lattice(&repo).args(["run", "greeting", "--name", "one", "--", "bash", "-c", script]).run();
+    assert_eq!(run.code, Some(0), "{}", run.snapshot());
+    let pack = repo.git(&["show", "sprite/one:mail/pack.md"]);
+    assert!(pack.contains("greeting_kept"), "{pack}");
+    let shown = repo.git(&["ls-tree", "-r", "--name-only", "sprite/one", "mail"]);
+    let all: String = shown.lines().map(|path| repo.git(&["show", &format!("sprite/one:{path}")])).collect();
+    for hidden in ["secretly", "staged-text", "note-text", "greeting_of", "hidden-package", "package.json"] {
+        assert!(!all.contains(hidden), "{hidden}");
+    }
+}

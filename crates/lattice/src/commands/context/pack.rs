@@ -1,6 +1,7 @@
 //! `context pack`: a request becomes a prompt.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
 use lattice_context::budget::{DEFAULT_INPUT_ALLOCATION, DEFAULT_TOTAL, TokenBudget};
@@ -137,9 +138,9 @@ pub(crate) fn run(app: &App, arguments: &Arguments) -> Result<Reply, Failure> {
 /// Tokens of the code that a sprite gets with its task.
 const TASK_BUDGET: usize = 8000;
 
-/// The code that a task seems to need, without what looks like a secret.
-pub(crate) fn for_task(app: &App, text: &str) -> Result<Packed, Failure> {
-    let workspace = shared_workspace(app, Tokenizer::Estimate)?;
+/// The code that a task seems to need, without what looks like a secret and without these files and folders.
+pub(crate) fn for_task(app: &App, text: &str, without: &[String]) -> Result<Packed, Failure> {
+    let workspace = Arc::new(super::workspace(app, Tokenizer::Estimate)?.without(without));
     let asked = PackRequest::new(TaskType::Implement, text, PackBudget::Prompt(TASK_BUDGET), app.now.clone());
     let request = PackRequest { secrets: Secrets::Redact, ..asked };
     lattice_context::drive(pack(workspace, request, log(app))).map_err(failure)

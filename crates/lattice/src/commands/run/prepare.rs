@@ -6,6 +6,7 @@ use lattice_context::deliver::{FileWriter, HostFolder};
 use lattice_engine::WorkingCopyNeed;
 use lattice_model::id::Oid;
 use lattice_model::name::BranchName;
+use lattice_model::snapshot::WorkingCopy;
 use lattice_sprites::run::{LandError, SpritePlace};
 use lattice_sprites::sandbox::{Bind, Isolation, Spec};
 use lattice_sprites::store::{Sprite, Store};
@@ -58,14 +59,15 @@ pub(super) fn prepare(app: &App, place: &SpritePlace, own: &BranchName, base: Oi
 }
 
 /// Puts the code that the task seems to need beside it. What is checked out here is packed, so it has to be what the agent
-/// gets; and an agent that finds its way alone is better than none.
+/// gets, without what the user has not committed; and an agent that finds its way alone is better than none.
 pub(super) fn pack_code(app: &App, place: &SpritePlace, work: &Work) -> Result<(), Failure> {
-    let snapshot = app.engine()?.observe("run", WorkingCopyNeed::No)?.snapshot;
+    let snapshot = app.engine()?.observe("run", WorkingCopyNeed::Yes)?.snapshot;
     let here = snapshot.head.branch().and_then(|branch| snapshot.tip(branch));
-    if here != Some(work.base) || app.engine()?.repository().work_dir.is_none() {
+    if here != Some(work.base) {
         return Ok(());
     }
-    let packed = match pack::for_task(app, &work.text) {
+    let Some(uncommitted) = uncommitted(&snapshot.working_copy) else { return Ok(()) };
+    let packed = match pack::for_task(app, &work.text, &uncommitted) {
         Ok(packed) => packed,
         Err(failure) => {
             err(&format!("note: the agent gets no pack of the code: {}\n", printable(&failure.message)));
@@ -75,6 +77,16 @@ pub(super) fn pack_code(app: &App, place: &SpritePlace, work: &Work) -> Result<(
     let written = place.file(&place.mail().join(PACK), &packed.prompt);
     let kept = written.and_then(|()| place.remember_context(&packed.envelope.context));
     kept.map_err(|error| Failure::from(LandError::from(error)))
+}
+
+/// Every path that is not as the commit has it, if that is known.
+fn uncommitted(working_copy: &WorkingCopy) -> Option<Vec<String>> {
+    match working_copy {
+        WorkingCopy::None | WorkingCopy::NotRead | WorkingCopy::Unknown { .. } => None,
+        WorkingCopy::Known { staged, unstaged, unmerged, untracked } => {
+            Some([staged, unstaged, unmerged, untracked].into_iter().flatten().cloned().collect())
+        }
+    }
 }
 
 /// Tells the agent which proposals a person accepted.
