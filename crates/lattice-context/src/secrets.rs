@@ -67,6 +67,23 @@ const TOKENS: &[(&str, usize)] = &[
 const NAMES: &[&str] =
     &["password", "passwd", "secret", "api_key", "apikey", "access_key", "auth_token", "access_token", "private_key"];
 
+/// A name of many things, so that its value has to look like one that was made up by a program.
+const TOKEN: &str = "token";
+
+/// Names as configurations write them too.
+const SPELLINGS: &[&str] = &["api-key", "access-key", "private-key"];
+
+/// The header that carries a secret, and the words before it.
+const HEADER: &str = "authorization";
+const SCHEMES: &[&str] = &["bearer ", "basic ", "token "];
+
+/// What may stand before a name in a line of a configuration, or of a diff of one.
+const BEFORE_NAMES: &[&str] = &["export ", "ENV ", "- ", "+", "-"];
+
+/// A value that a person chose has so many characters at least, one that a program made so many.
+const SHORTEST: usize = 8;
+const SHORTEST_MADE: usize = 16;
+
 /// What is written where a value will be, and is none.
 const PLACEHOLDERS: &[&str] = &["example", "changeme", "placeholder", "your", "xxx", "dummy", "test", "none", "null"];
 
@@ -83,6 +100,7 @@ const KEY: &str = "-----BEGIN ";
 /// A line without any of these holds no secret, and most lines hold none.
 static SIGNS: LazyLock<AhoCorasick> = LazyLock::new(|| {
     let signs = TOKENS.iter().map(|(prefix, _)| *prefix).chain(NAMES.iter().copied()).chain([KEY, WEB_TOKEN, URL]);
+    let signs = signs.chain(SPELLINGS.iter().copied()).chain([TOKEN, HEADER]);
     let built = AhoCorasick::builder().ascii_case_insensitive(true).build(signs);
     built.expect("bug: a fixed list of short words")
 });
@@ -172,7 +190,10 @@ fn in_line(line: &str) -> Vec<(SecretKind, Range<usize>)> {
     }
     found.extend(url_password(line));
     found.extend(assignment(line));
-    found.sort_by_key(|(_, span)| (span.start, span.end));
+    found.extend(configured(line));
+    found.extend(header(line));
+    // The longest comes first where several begin, so that nothing of it stays.
+    found.sort_by_key(|(_, span)| (span.start, std::cmp::Reverse(span.end)));
     found.dedup_by(|next, first| next.1.start < first.1.end);
     found
 }
@@ -189,23 +210,92 @@ fn url_password(line: &str) -> Option<(SecretKind, Range<usize>)> {
 
 fn assignment(line: &str) -> Option<(SecretKind, Range<usize>)> {
     let lower = line.to_ascii_lowercase();
-    let ends = |name: &'static &str| lower.match_indices(*name).map(|(at, name)| at + name.len());
-    NAMES.iter().flat_map(ends).find_map(|name| assigned(line, name))
+    let ends = |name: &'static &str| lower.match_indices(*name).map(|(at, name)| (name, at + name.len()));
+    NAMES.iter().chain([&TOKEN]).flat_map(ends).find_map(|(name, end)| assigned(line, name, end))
 }
 
-/// The value that stands behind a name, which ends here.
-fn assigned(line: &str, name: usize) -> Option<(SecretKind, Range<usize>)> {
-    let rest = &line[name..];
+/// The value in quotes that stands behind a name, which ends here.
+fn assigned(line: &str, name: &str, end: usize) -> Option<(SecretKind, Range<usize>)> {
+    let rest = &line[end..];
     let sign = rest.find(['=', ':']).filter(|at| *at <= 3)?;
-    let value_at = name + sign + 1;
-    let value = line[value_at..].trim_start_matches([' ', ':', '=']);
+    let value = line[end + sign + 1..].trim_start_matches([' ', ':', '=']);
     let quote = value.chars().next().filter(|c| matches!(c, '"' | '\'' | '`'))?;
     let start = line.len() - value.len() + 1;
     let end = line[start..].find(quote)? + start;
     let value = &line[start..end];
+    let is_secret = match name {
+        TOKEN => is_made(value),
+        _ => value.len() >= SHORTEST,
+    };
+    let is_variable = value.contains(['$', '{', '<', ' ']);
+    (is_secret && !is_variable && !is_placeholder(value)).then_some((SecretKind::AssignedSecret, start..end))
+}
+
+/// The value without quotes of a line that has a name, a sign and a value and nothing else.
+fn configured(line: &str) -> Option<(SecretKind, Range<usize>)> {
+    let mut rest = line.trim();
+    for before in BEFORE_NAMES {
+        rest = rest.strip_prefix(before).unwrap_or(rest).trim_start();
+    }
+    let length = run(rest, |c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.'));
+    let name = rest[..length].to_ascii_lowercase().replace(['-', '.'], "_");
+    let is_token = name.ends_with(TOKEN);
+    if !is_token && !NAMES.iter().any(|known| name.ends_with(known)) {
+        return None;
+    }
+    let value = rest[length..].trim_start().strip_prefix(['=', ':'])?;
+    let value = value.split(" #").next().unwrap_or(value).trim();
+    let is_secret = is_chosen(value) && (!is_token || is_made(value));
+    if !is_plain(value) || !is_secret || is_placeholder(value) {
+        return None;
+    }
+    let behind = line.trim_end().len() - rest.len() + length;
+    let start = behind + line[behind..].find(value)?;
+    Some((SecretKind::AssignedSecret, start..start + value.len()))
+}
+
+/// Whether a value is a word of a configuration, and no code, path or address.
+fn is_plain(value: &str) -> bool {
+    let fits = |c: char| c.is_ascii_alphanumeric() || "+/=_-.~@!#%^:?".contains(c);
+    let is_member =
+        value.match_indices('.').any(|(at, _)| value[at + 1..].starts_with(|c: char| c.is_ascii_alphabetic()));
+    let begins = value.starts_with(|c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '!' | '+'));
+    value.chars().all(fits) && begins && !is_member && !value.contains("::") && !value.contains("==")
+}
+
+/// Whether a value that a person may have chosen is more than the name of something.
+fn is_chosen(value: &str) -> bool {
+    let digits = value.chars().filter(char::is_ascii_digit).count();
+    let has_signs = value.contains(['+', '=', '@', '!', '#', '%', '^', '~']);
+    // Such as `BlobV1`.
+    let is_type = value.starts_with(|c: char| c.is_ascii_uppercase())
+        && value.chars().all(|c| c.is_ascii_alphanumeric())
+        && digits == 1
+        && value.ends_with(|c: char| c.is_ascii_digit());
+    value.len() >= SHORTEST && (digits > 0 || has_signs) && !is_type
+}
+
+/// Whether a value looks as if a program had made it.
+fn is_made(value: &str) -> bool {
+    let has = |fits: fn(&char) -> bool| value.chars().any(|c| fits(&c));
+    value.len() >= SHORTEST_MADE && has(char::is_ascii_digit) && has(char::is_ascii_alphabetic)
+}
+
+fn is_placeholder(value: &str) -> bool {
     let plain = value.to_ascii_lowercase();
-    let is_placeholder = PLACEHOLDERS.iter().any(|word| plain.contains(word)) || value.contains(['$', '{', '<', ' ']);
-    (value.len() >= 8 && !is_placeholder).then_some((SecretKind::AssignedSecret, start..end))
+    PLACEHOLDERS.iter().any(|word| plain.contains(word))
+}
+
+/// The value of a header that lets somebody in.
+fn header(line: &str) -> Option<(SecretKind, Range<usize>)> {
+    let lower = line.to_ascii_lowercase();
+    let after = lower.find(HEADER)? + HEADER.len();
+    let start = after + run(&lower[after..], |c| matches!(c, ':' | '=' | ' ' | '"' | '\''));
+    let scheme = SCHEMES.iter().find(|scheme| lower[start..].starts_with(**scheme))?;
+    let start = start + scheme.len();
+    let length = run(&line[start..], |c| c.is_ascii_alphanumeric() || "._~+/=-".contains(c));
+    let value = &line[start..start + length];
+    (is_made(value) && !is_placeholder(value)).then_some((SecretKind::AccessToken, start..start + length))
 }
 
 fn run(text: &str, fits: impl Fn(char) -> bool) -> usize {

@@ -16,6 +16,7 @@ mod listing;
 mod outline;
 mod prompt;
 mod score;
+mod secrets;
 mod validation;
 
 use std::sync::Arc;
