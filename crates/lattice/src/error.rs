@@ -5,6 +5,7 @@ use lattice_forge::secret::SecretError;
 use lattice_forge::token::AuthError;
 use lattice_forge::{ForgeError, NotReached};
 use lattice_model::gate::{Refusal, RepairBundle};
+use lattice_model::id::Oid;
 use lattice_model::issue::Issue;
 use lattice_model::name::shell_word;
 use lattice_model::remote::{Refused, RefusedRef, RemoteError};
@@ -357,12 +358,7 @@ impl From<ExecuteError> for Failure {
         let text = error.to_string();
         match error {
             ExecuteError::Git(error) => Self::from(error),
-            ExecuteError::RefMoved { expected, found, .. } => {
-                let shown = |oid: Option<lattice_model::id::Oid>| oid.map_or("absent".to_owned(), |oid| oid.short());
-                Self::new("ref-moved", text)
-                    .cause(format!("expected {}, found {}", shown(expected), shown(found)))
-                    .hint(format!("{UNCHANGED}; run the command again to plan on the new state"))
-            }
+            ExecuteError::RefMoved { expected, found, .. } => ref_moved(text, expected, found),
             ExecuteError::GitMovedRefs { names } => {
                 let failure = Self::new("git-moved-refs", text);
                 let failure = names.iter().fold(failure, |failure, name| failure.cause(format!("moved: {name}")));
@@ -421,17 +417,8 @@ impl From<ExecuteError> for Failure {
                 .hint("if these lines belong there: git add the files, then lattice continue"),
             ExecuteError::Untouched { files } => in_conflict(Self::new("conflict-untouched", text), &files)
                 .hint("if they are right as they are: git add or git rm them, then lattice continue"),
-            ExecuteError::NothingResolved { .. } => Self::new("nothing-resolved", printable(&text))
-                .code(Code::Paused)
-                .hint("to leave that commit out: git rebase --skip, then lattice continue")
-                .hint("or go back and begin again: lattice abort"),
-            ExecuteError::NotStaged { files } => {
-                let failure = Self::new("not-staged", text).code(Code::Paused);
-                let failure = files.iter().fold(failure, |failure, file| failure.cause(printable(file)));
-                failure
-                    .hint("git add what belongs to the commit, git stash push the other files, then: lattice continue")
-                    .hint("or go back: lattice abort")
-            }
+            ExecuteError::NothingResolved { .. } => nothing_resolved(&text),
+            ExecuteError::NotStaged { files } => not_staged(text, &files),
             ExecuteError::RebaseGone { expected } => Self::new("rebase-gone", text)
                 .cause(format!("the new base is {}", expected.short()))
                 .hint("lattice abort goes back to where the operation began"),
@@ -449,6 +436,28 @@ fn in_the_way(said: &str) -> String {
         ["error: Untracked working tree file ", file, _] => format!("{file} is untracked and would be overwritten"),
         _ => said.to_owned(),
     }
+}
+
+fn ref_moved(text: String, expected: Option<Oid>, found: Option<Oid>) -> Failure {
+    let shown = |oid: Option<Oid>| oid.map_or("absent".to_owned(), |oid| oid.short());
+    Failure::new("ref-moved", text)
+        .cause(format!("expected {}, found {}", shown(expected), shown(found)))
+        .hint(format!("{UNCHANGED}; run the command again to plan on the new state"))
+}
+
+fn nothing_resolved(text: &str) -> Failure {
+    Failure::new("nothing-resolved", printable(text))
+        .code(Code::Paused)
+        .hint("to leave that commit out: git rebase --skip, then lattice continue")
+        .hint("or go back and begin again: lattice abort")
+}
+
+fn not_staged(text: String, files: &[String]) -> Failure {
+    let failure = Failure::new("not-staged", text).code(Code::Paused);
+    let failure = files.iter().fold(failure, |failure, file| failure.cause(printable(file)));
+    failure
+        .hint("git add what belongs to the commit, git stash push the other files, then: lattice continue")
+        .hint("or go back: lattice abort")
 }
 
 fn in_conflict(failure: Failure, files: &[String]) -> Failure {
