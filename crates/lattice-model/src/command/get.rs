@@ -77,7 +77,11 @@ impl Command for Get {
 
     fn check(&self, snapshot: &Snapshot) -> Vec<Issue> {
         let moves = matches!(self.relation, Relation::Behind | Relation::Diverged);
-        if moves { scope::occupied(snapshot, [&self.branch]) } else { Vec::new() }
+        match self.checkout {
+            Checkout::Yes => scope::occupied(snapshot, [&self.branch]),
+            Checkout::No if moves => scope::out_of_reach(snapshot, &self.branch).into_iter().collect(),
+            Checkout::No => Vec::new(),
+        }
     }
 
     fn plan(&self, ready: &ReadyContext<Self>) -> Result<Plan, Refusal> {

@@ -44,7 +44,7 @@ impl Command for Merge {
         // What lands later is brought onto the trunk first.
         issues.extend(self.then.iter().filter_map(|branch| scope::frozen(snapshot, branch)));
         // What landed stays landed, so whatever keeps the trunk here from following is said before.
-        issues.extend(scope::occupied(snapshot, &snapshot.settings.trunk));
+        issues.extend(snapshot.settings.trunk.iter().filter_map(|trunk| scope::out_of_reach(snapshot, trunk)));
         issues
     }
 

@@ -1,8 +1,10 @@
 //! Finds the branch that a request is about, and says what is wrong with it.
 
+use std::path::{Path, PathBuf};
+
 use crate::gate::Refusal;
 use crate::id::Oid;
-use crate::issue::{Issue, IssueKind, evidence};
+use crate::issue::{Evidence, Issue, IssueKind, evidence};
 use crate::name::{BranchName, shell_word};
 use crate::plan::{FreezeDraft, Hooks, Kept, Plan, Step};
 use crate::snapshot::{Head, Snapshot};
@@ -102,31 +104,43 @@ pub(super) fn kept_in_the_way(kept: &Kept) -> Refusal {
 
 /// Issues for branches that would be removed or checked out here while another worktree has them checked out.
 pub(super) fn occupied<'a>(snapshot: &Snapshot, branches: impl IntoIterator<Item = &'a BranchName>) -> Vec<Issue> {
-    let here = snapshot.repository.work_dir.as_deref();
-    let elsewhere = |branch: &&BranchName| snapshot.worktrees.get(*branch).filter(|path| Some(path.as_path()) != here);
-    let mut issues = Vec::new();
-    for branch in branches {
-        if let Some(path) = elsewhere(&branch) {
-            let gone = snapshot.gone_worktrees.contains(path);
-            let path = path.display().to_string();
-            let facts = evidence([("branch", branch.to_string()), ("worktree", path.clone())]);
-            let summary = format!("`{branch}` is checked out in the worktree {path}");
-            issues.push(match gone {
-                // Git counts it until it is told, since the folder may be on a disk that comes back.
-                true => Issue::new(IssueKind::CheckedOutElsewhere, format!("{summary}, which is gone"), facts).action(
-                    "prune",
-                    "let Git forget worktrees whose folders are gone",
-                    "git worktree prune",
-                ),
-                false => Issue::new(IssueKind::CheckedOutElsewhere, summary, facts).action(
-                    "free",
-                    "let go of the branch there",
-                    format!("git -C {} switch --detach", shell_word(&path)),
-                ),
-            });
-        }
-    }
-    issues
+    let issue = |branch: &'a BranchName| {
+        let path = elsewhere(snapshot, branch)?;
+        Some(out_of_reach(snapshot, branch).unwrap_or_else(|| {
+            let there = path.display().to_string();
+            Issue::new(IssueKind::CheckedOutElsewhere, at_worktree(branch, path), worktree_facts(branch, path)).action(
+                "free",
+                "let go of the branch there",
+                format!("git -C {} switch --detach", shell_word(&there)),
+            )
+        }))
+    };
+    branches.into_iter().filter_map(issue).collect()
+}
+
+/// The issue of a branch that would move, which another worktree has that is not there to move along.
+pub(super) fn out_of_reach(snapshot: &Snapshot, branch: &BranchName) -> Option<Issue> {
+    let path = elsewhere(snapshot, branch).filter(|path| snapshot.gone_worktrees.contains(*path))?;
+    let summary = format!("{}, which is gone", at_worktree(branch, path));
+    // Git counts it until it is told, since the folder may be on a disk that comes back.
+    Some(Issue::new(IssueKind::CheckedOutElsewhere, summary, worktree_facts(branch, path)).action(
+        "prune",
+        "let Git forget worktrees whose folders are gone",
+        "git worktree prune",
+    ))
+}
+
+/// The other worktree that has a branch checked out.
+fn elsewhere<'a>(snapshot: &'a Snapshot, branch: &BranchName) -> Option<&'a PathBuf> {
+    snapshot.worktrees.get(branch).filter(|path| Some(*path) != snapshot.repository.work_dir.as_ref())
+}
+
+fn at_worktree(branch: &BranchName, path: &Path) -> String {
+    format!("`{branch}` is checked out in the worktree {}", path.display())
+}
+
+fn worktree_facts(branch: &BranchName, path: &Path) -> Evidence {
+    evidence([("branch", branch.to_string()), ("worktree", path.display().to_string())])
 }
 
 /// Refuses a new branch name that exists or that Git could not store beside the others.

@@ -19,6 +19,8 @@ use super::scope;
 
 /// Why a landed branch stays that was to be deleted.
 pub const ELSEWHERE: &str = "landed, checked out in another worktree";
+/// The same of the current branch, where the trunk cannot take its place.
+pub const NOWHERE_TO_GO: &str = "landed, checked out here, and the trunk in another worktree";
 
 /// What begins with a look at the remote: everything that what follows needs, so that nothing is begun in vain.
 const FETCHES: &[Capability] = &[
@@ -84,7 +86,7 @@ impl Command for Sync {
     fn check(&self, snapshot: &Snapshot) -> Vec<Issue> {
         let mut issues = host::issues(&self.host, &snapshot.settings.forge.github);
         if let (Some(trunk), TrunkRelation::Ahead(_)) = (&snapshot.settings.trunk, self.trunk) {
-            issues.extend(scope::occupied(snapshot, [trunk]));
+            issues.extend(scope::out_of_reach(snapshot, trunk));
         }
         issues
     }
@@ -161,9 +163,18 @@ impl Sync {
 
     /// Whether a branch is deleted.
     fn goes(&self, snapshot: &Snapshot, branch: &BranchName) -> bool {
-        self.has_landed(snapshot, branch)
-            && self.delete.contains(branch)
-            && scope::occupied(snapshot, [branch]).is_empty()
+        self.has_landed(snapshot, branch) && self.why_it_stays(snapshot, branch).is_none()
+    }
+
+    fn why_it_stays(&self, snapshot: &Snapshot, branch: &BranchName) -> Option<&'static str> {
+        if !self.delete.contains(branch) {
+            return Some("landed");
+        }
+        if !scope::occupied(snapshot, [branch]).is_empty() {
+            return Some(ELSEWHERE);
+        }
+        let is_here = snapshot.head.branch() == Some(branch);
+        (is_here && !scope::occupied(snapshot, &snapshot.settings.trunk).is_empty()).then_some(NOWHERE_TO_GO)
     }
 
     /// A landed branch that stays stands on what stays below it.
@@ -180,9 +191,7 @@ impl Sync {
     }
 
     fn let_go(&self, snapshot: &Snapshot, trunk: &BranchName, branch: &BranchName, plan: &mut Plan) {
-        if !self.goes(snapshot, branch) {
-            let stays = !self.delete.contains(branch);
-            let reason = if stays { "landed" } else { ELSEWHERE };
+        if let Some(reason) = self.why_it_stays(snapshot, branch) {
             plan.kept.push(Kept { branch: branch.clone(), reason: reason.to_owned() });
             plan.steps.extend(self.put_down(snapshot, trunk, branch));
             return;

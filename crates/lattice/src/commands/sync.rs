@@ -1,6 +1,6 @@
 //! `sync`: brings the repository up to date with its remote.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use clap::Args;
 use lattice_engine::{Outcome, RestackFirst, SyncOptions};
@@ -62,8 +62,7 @@ pub(crate) fn run(app: &App, arguments: &Arguments) -> Result<Reply, Failure> {
     }
     synced.end.map_err(|error| done_before(error.into(), &done))?;
     let reply = last.ok_or_else(|| Failure::new("nothing", "nothing was done"))?;
-    let stays: Vec<_> =
-        kept.iter().filter(|kept| kept.reason == sync::ELSEWHERE).map(|kept| kept.branch.clone()).collect();
+    let stays: BTreeMap<_, _> = kept.iter().map(|kept| (kept.branch.clone(), kept.reason.clone())).collect();
     let theirs: Vec<_> = synced.theirs.iter().map(ToString::to_string).collect();
     let mut reply = reply
         .with_field("kept", serde_json::to_value(kept).unwrap_or_default())
@@ -75,8 +74,13 @@ pub(crate) fn run(app: &App, arguments: &Arguments) -> Result<Reply, Failure> {
             .note("this was a dry run: nothing was fetched, and only that would say what else there is to do"));
     }
     for branch in &synced.landed {
-        let elsewhere = stays.contains(&branch.to_string());
-        let way = if elsewhere { "it is checked out in another worktree" } else { "lattice sync --force deletes it" };
+        let way = match stays.get(branch.as_str()).map(String::as_str) {
+            Some(sync::ELSEWHERE) => "it is checked out in another worktree",
+            Some(sync::NOWHERE_TO_GO) => {
+                "it is checked out here, and the trunk elsewhere: git switch --detach, then lattice sync --force"
+            }
+            Some(_) | None => "lattice sync --force deletes it",
+        };
         reply = reply.note(format!("{branch} has landed and is still here; {way}"));
     }
     for branch in &synced.theirs {
