@@ -2,9 +2,11 @@
 
 mod hunks;
 
+use std::collections::BTreeMap;
+
 use clap::Args;
 use lattice_engine::{Engine, WorkingCopyNeed};
-use lattice_model::branch::PrState;
+use lattice_model::branch::{BranchMetadataV1, PrState};
 use lattice_model::command::delete::{Delete, DeleteReach, Pop};
 use lattice_model::command::fold::{Fold, KeptName};
 use lattice_model::command::rename::Rename;
@@ -142,8 +144,10 @@ pub(crate) fn run_split(app: &App, arguments: &SplitArguments) -> Result<Reply, 
     if let Some(numbers) = &arguments.by_hunk {
         return hunks::split(app, arguments.preview, numbers);
     }
-    let by = if arguments.by_commit { SplitBy::Commit } else { SplitBy::File(from_top(app, &arguments.by_file)?) };
-    let build = |_: &_, _: &_| Ok(Split { by: by.clone(), hooks: app.hooks });
+    if !arguments.by_commit {
+        return hunks::split_files(app, arguments.preview, &from_top(app, &arguments.by_file)?);
+    }
+    let build = |_: &_, _: &_| Ok(Split { by: SplitBy::Commit, hooks: app.hooks });
     change(app, ("split", arguments.preview), WorkingCopyNeed::No, build)
 }
 
@@ -184,12 +188,12 @@ pub(crate) fn run_squash(app: &App, arguments: &SquashArguments) -> Result<Reply
 pub(crate) fn run_fold(app: &App, arguments: &FoldArguments) -> Result<Reply, Failure> {
     let name = if arguments.keep { KeptName::Current } else { KeptName::Parent };
     let build = |_: &_, _: &_| Ok(Fold { name, hooks: app.hooks });
-    change(app, ("fold", arguments.preview), WorkingCopyNeed::No, build)
+    removing(app, || change(app, ("fold", arguments.preview), WorkingCopyNeed::No, build))
 }
 
 pub(crate) fn run_pop(app: &App, arguments: &PopArguments) -> Result<Reply, Failure> {
     let build = |_: &_, _: &_| Ok(Pop { hooks: app.hooks });
-    change(app, ("pop", arguments.preview), WorkingCopyNeed::No, build)
+    removing(app, || change(app, ("pop", arguments.preview), WorkingCopyNeed::No, build))
 }
 
 pub(crate) fn run_delete(app: &App, arguments: &DeleteArguments) -> Result<Reply, Failure> {
@@ -199,12 +203,13 @@ pub(crate) fn run_delete(app: &App, arguments: &DeleteArguments) -> Result<Reply
         (false, false) => DeleteReach::Only,
     };
     let build = |_: &_, _: &_| Ok(Delete { branch: arguments.branch.clone(), reach, hooks: app.hooks });
-    change(app, ("delete", arguments.preview), WorkingCopyNeed::No, build)
+    removing(app, || change(app, ("delete", arguments.preview), WorkingCopyNeed::No, build))
 }
 
 pub(crate) fn run_rename(app: &App, arguments: &RenameArguments) -> Result<Reply, Failure> {
     let build = |_: &_, _: &_| Ok(Rename { name: arguments.name.clone(), hooks: app.hooks });
-    let link = current_link(app)?;
+    let snapshot = app.engine()?.glance("rename")?.snapshot;
+    let link = snapshot.head.branch().and_then(|current| Some((current.clone(), *open_pulls(&snapshot).get(current)?)));
     let reply = change(app, ("rename", arguments.preview), WorkingCopyNeed::No, build)?;
     Ok(match link {
         Some((old, number)) => {
@@ -214,18 +219,32 @@ pub(crate) fn run_rename(app: &App, arguments: &RenameArguments) -> Result<Reply
     })
 }
 
-/// The current branch and the open pull request that it is known to have.
-fn current_link(app: &App) -> Result<Option<(BranchName, u64)>, Failure> {
-    let snapshot = app.engine()?.glance("rename")?.snapshot;
-    let metadata = snapshot.head.branch().and_then(|branch| snapshot.metadata_of(branch)).map(|(metadata, _)| metadata);
-    Ok(metadata.and_then(|metadata| match &metadata.pr {
+/// Does what removes branches, and names their pull requests, which nothing here closes.
+fn removing(app: &App, remove: impl FnOnce() -> Result<Reply, Failure>) -> Result<Reply, Failure> {
+    // Whatever keeps this from being read keeps the command from its work, and is told by it.
+    let before = app.engine()?.glance("delete").map(|seen| open_pulls(&seen.snapshot)).unwrap_or_default();
+    let mut reply = remove()?;
+    if before.is_empty() {
+        return Ok(reply);
+    }
+    let after = app.later().engine()?.glance("delete")?.snapshot;
+    for (branch, number) in before.iter().filter(|(branch, _)| after.tip(branch).is_none()) {
+        reply = reply.note(format!("#{number} of {branch} is still open on the host; lattice pr close {number}"));
+    }
+    Ok(reply)
+}
+
+/// Branches that are known to have an open pull request.
+fn open_pulls(snapshot: &Snapshot) -> BTreeMap<BranchName, u64> {
+    let pull = |metadata: &BranchMetadataV1| match &metadata.pr {
         PrState::Linked { number, last_known, .. }
             if last_known.as_ref().is_none_or(|known| known.state == PullState::Open.as_str()) =>
         {
             Some((metadata.name.clone(), *number))
         }
         PrState::Linked { .. } | PrState::None {} => None,
-    }))
+    };
+    snapshot.tracked().filter_map(|(metadata, _)| pull(metadata)).collect()
 }
 
 pub(crate) fn run_revert(app: &App, arguments: &RevertArguments) -> Result<Reply, Failure> {

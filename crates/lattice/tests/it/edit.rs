@@ -98,7 +98,7 @@ fn split_by_file_loses_nothing_and_needs_something_on_both_sides() {
     repo.git(&["commit", "--quiet", "--amend", "--no-edit"]);
     lattice(&repo).arg("restack").ok();
     let (files, above) = (tree(&repo, "a"), tree(&repo, "top"));
-    refused(&repo, &["split", "--by-file", "nowhere"], "nothing-left", "a-1");
+    refused(&repo, &["split", "--by-file", "docs", "nowhere"], "nothing-left", "changes nothing at `nowhere`");
     refused(&repo, &["split", "--by-file", "docs", "code", "a.txt"], "nothing-left", "commit of a");
     lattice(&repo).args(["split", "--by-file", "docs"]).ok();
     assert_eq!([tree(&repo, "a"), tree(&repo, "top")], [files, above], "the sum of the changes is the same");

@@ -23,13 +23,56 @@ fn refuses_to_land(world: &World, from: &TestRepo, said: &str) {
     }
 }
 
-#[test]
-fn nothing_lands_while_another_worktree_holds_the_trunk() {
-    let world = submitted();
+/// A worktree at `c`, with the trunk checked out in the first one.
+fn beside_the_trunk(world: &World) -> TestRepo {
     world.repo.git(&["switch", "--quiet", "main"]);
-    let dir = world.repo.sandbox().root().join("wt");
-    world.repo.git(&["worktree", "add", "--quiet", dir.to_str().expect("paths of tests are text"), "c"]);
-    refuses_to_land(&world, &world.repo.beside(&dir), "`main` is checked out in the worktree");
+    world.repo.worktree("wt", "c")
+}
+
+#[test]
+fn the_trunk_follows_in_the_worktree_that_has_it() {
+    let world = submitted();
+    let here = beside_the_trunk(&world);
+    world.repo.write("untracked.txt", "mine\n");
+    let output = world.lattice_in(&here).args(["merge", "--confirm"]).ok();
+    let said = "kept c (landed, checked out here, and the trunk in another worktree)";
+    assert!(output.stdout.contains(said), "{}", output.snapshot());
+    assert_eq!(Some(world.repo.rev("main")), world.remote_tip("main"));
+    let bob = world.colleague("bob");
+    bob.commit_file("theirs.txt", "theirs\n", "theirs");
+    bob.git(&["push", "--quiet", "origin", "main"]);
+    world.lattice_in(&here).args(["sync"]).ok();
+    assert_eq!(Some(world.repo.rev("main")), world.remote_tip("main"));
+    assert_eq!(world.repo.read("theirs.txt"), "theirs\n");
+    assert_eq!(world.repo.git(&["status", "--porcelain"]), "?? untracked.txt");
+}
+
+#[test]
+fn edits_beside_that_are_in_the_way_of_the_trunk_are_named_and_stay() {
+    let world = submitted();
+    let here = beside_the_trunk(&world);
+    let bob = world.colleague("bob");
+    bob.commit_file("theirs.txt", "theirs\n", "theirs");
+    bob.git(&["push", "--quiet", "origin", "main"]);
+    world.repo.write("theirs.txt", "precious\n");
+    let before = world.repo.rev("main");
+    let output = world.lattice_in(&here).args(["sync"]).fails(1);
+    let dir = world.repo.dir().to_str().expect("the kit chooses its paths");
+    assert!(output.stderr.contains(dir), "{}", output.snapshot());
+    assert_eq!((world.repo.rev("main"), world.repo.read("theirs.txt").as_str()), (before, "precious\n"));
+    world.repo.git(&["clean", "--quiet", "--force"]);
+    world.lattice_in(&here).args(["sync"]).ok();
+    assert_eq!(Some(world.repo.rev("main")), world.remote_tip("main"));
+}
+
+#[test]
+fn nothing_lands_while_the_worktree_of_the_trunk_is_gone() {
+    let world = submitted();
+    let other = world.repo.worktree("wt", "main");
+    std::fs::remove_dir_all(other.dir()).expect("folders of tests can be removed");
+    refuses_to_land(&world, &world.repo, "which is gone");
+    world.repo.git(&["worktree", "prune"]);
+    world.run("merge --confirm");
 }
 
 #[test]
@@ -137,4 +180,16 @@ fn a_comment_without_a_text_is_refused_with_a_way_that_there_is() {
     let world = World::path("main*");
     let output = world.lattice().args(["issue", "comment", "1", ""]).fails(2);
     assert!(!output.stderr.contains("--body"), "{}", output.snapshot());
+}
+
+#[test]
+fn pull_requests_of_branches_that_are_removed_are_named() {
+    let world = submitted();
+    for (line, closes) in [("delete c", "lattice pr close 3"), ("fold", "lattice pr close 2")] {
+        if line == "fold" {
+            world.run("checkout b");
+        }
+        let output = world.lattice().args(line.split(' ')).ok();
+        assert!(output.stderr.contains(closes), "{}", output.snapshot());
+    }
 }
