@@ -54,4 +54,6 @@ fn an_end_means_the_first_of_stop_pause_error_and_completion_that_holds() {
     let found: Vec<_> = endings.iter().map(|ending| verdict(ending).0).collect();
     use Verdict::{Completed, Failed, Stopped, Waiting};
     assert_eq!(found, [Stopped, Waiting, Failed, Completed, Failed, Completed, Failed, Failed]);
+    let crashed = Ending { code: None, signal: Some(11), ..endings[3].clone() };
+    assert_eq!(verdict(&crashed), (Completed, "c (and then signal 11)".to_owned()), "a crash after success is told");
 }

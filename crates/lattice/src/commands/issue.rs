@@ -248,9 +248,17 @@ fn show(connected: &Connected, number: u64) -> Result<Reply, Failure> {
 pub(crate) fn conversation(comments: &[Comment]) -> String {
     let one = |comment: &Comment| {
         let head = format!("\n{}, {}:\n", one_line(&comment.author), one_line(&comment.created_at));
-        head + &indented(&printable(&comment.body), "  ")
+        head + &indented(&printable(without_mark(&comment.body)), "  ")
     };
     comments.iter().map(one).collect()
+}
+
+/// A comment without the name that an agent's request has at its end, which a browser does not show either.
+fn without_mark(body: &str) -> &str {
+    match body.trim_end().rsplit_once("\n\n") {
+        Some((said, mark)) if mark.starts_with("<!-- lattice:") && mark.ends_with("-->") => said,
+        Some(_) | None => body,
+    }
 }
 
 /// The same for what cannot be empty.

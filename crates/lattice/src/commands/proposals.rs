@@ -1,6 +1,7 @@
 //! `proposals`: changes of the environment that agents propose, and that a person accepts or rejects.
 
 use clap::{Args, Subcommand};
+use lattice_model::plan::count;
 use lattice_sprites::store::{ProposalRow, Store, StoreError};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -105,12 +106,12 @@ fn text(proposal: &ProposalDocument) -> String {
     let failure = &proposal.payload["observed_failure"];
     let details = &proposal.payload["suggested_adjustment"]["details"];
     let mut text = format!(
-        "{}  {}  {} ({}, seen {} times, {:.0}% sure)\n",
+        "{}  {}  {} ({}, seen {}, {:.0}% sure)\n",
         proposal.id,
         proposal.state,
         proposal.kind,
         proposal.scope,
-        proposal.seen,
+        count(usize::try_from(proposal.seen).unwrap_or(usize::MAX), "time"),
         proposal.confidence * 100.0
     );
     text.push_str(&format!("  wants: {}\n", printable(&details.to_string())));

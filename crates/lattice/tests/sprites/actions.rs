@@ -232,6 +232,8 @@ fn nothing_foreign_and_nothing_unknown_is_done_and_each_refusal_is_recorded() {
     "#;
     let out = world.agent(&["Do it", "--allow", "OPEN_PR", "--allow", "PUSH_TO_BRANCH"], "odd", script);
     assert_eq!(out.code, Some(0), "{}\n{}", out.snapshot(), log(&world.repo, "odd"));
+    let denied = "FETCH_CREDENTIAL was denied (there is no credential `GH_TOKEN` for agents)";
+    assert!(out.stderr.contains(denied), "{}", out.snapshot());
     let shown = look(&world.repo, &["show", "odd"]);
     let actions = shown["actions"].as_array().expect("a list");
     let reasons: Vec<_> = actions.iter().map(|row| row["reason"].as_str().unwrap_or_default()).collect();
@@ -299,7 +301,9 @@ fn on_a_terminal_a_run_shows_how_far_its_agent_is_and_asks_there() {
     assert_eq!(outcome, json!("\"status\": \"done\" [masked]"), "what it ended with is masked too");
     let question = "Do it? [y/n, empty: later] ";
     let no = run("no").answer(question, "lattice approve 1\r").answer(question, "no\r").run();
-    assert!(no.stdout.contains("\"status\": \"denied\""), "{}", no.stdout);
+    for part in ["\"status\": \"denied\"", "FETCH_CREDENTIAL was denied (a person said no)"] {
+        assert!(no.stdout.contains(part), "{part}: {}", no.stdout);
+    }
     let later = run("later").answer(question, "\r").run();
     assert_eq!(later.code, Some(4), "{}", later.stdout);
     assert!(later.stdout.contains("it waits: lattice approve 3"), "nothing was decided: {}", later.stdout);
@@ -366,6 +370,7 @@ fn an_action_that_meets_a_paused_operation_waits_for_it() {
     assert!(waits.stderr.contains("OPEN_PR of fix waits: "), "{}", waits.snapshot());
     assert_eq!(world.run(&["approvals"])["approvals"][0]["state"], json!("approved"));
     world.run(&["abort"]);
-    assert_eq!(world.run(&["approve", "3"])["state"], json!("done"));
+    let done = world.lattice().args(["approve", "3"]).ok();
+    assert!(done.stderr.contains("OPEN_PR is done: #"), "{}", done.snapshot());
     assert_eq!(world.state("fix"), json!("completed"));
 }

@@ -12,7 +12,7 @@ use lattice_sprites::run::{
     Collect, Happening, Job, LandError, Landing, SpritePlace, Usage, Verdict, Watcher, Work, land, next, supervise,
 };
 use lattice_sprites::sandbox::Spec;
-use lattice_sprites::store::{ActionState, Answer, Effect, Sprite, SpriteState, Store};
+use lattice_sprites::store::{ActionRow, ActionState, Answer, Effect, Sprite, SpriteState, Store};
 use serde_json::{Value, json};
 
 use super::interrupt::Interruptible;
@@ -175,21 +175,8 @@ fn told(store: &Store, name: &str, outcome: String, landing: Landing) -> Result<
         let remarks = count(violations, "remark");
         reply = reply.note(format!("{remarks} on the protocol: lattice sprite show {}", sprite.name));
     }
-    for row in &open {
-        let why = row.reason.as_deref().map(|reason| format!(" ({})", printable(reason))).unwrap_or_default();
-        reply = reply.note(match row.state {
-            ActionState::Approved => {
-                format!("{} is not done yet{why}; try again: lattice approve {}", row.action, row.id)
-            }
-            ActionState::New | ActionState::Asked | ActionState::Denied | ActionState::Done | ActionState::Failed => {
-                format!(
-                    "it asks for {}: lattice approve {}, or lattice deny {}",
-                    printable(&row.action),
-                    row.id,
-                    row.id
-                )
-            }
-        });
+    for line in actions.iter().filter_map(action_line) {
+        reply = reply.note(line);
     }
     if sprite.state == SpriteState::Failed {
         reply = reply.note(format!("what it printed: lattice sprite logs {}", sprite.name));
@@ -198,6 +185,26 @@ fn told(store: &Store, name: &str, outcome: String, landing: Landing) -> Result<
         reply = reply.note(format!("answer it: lattice resume {}{}", sprite.name, asked_inputs(store, &sprite)?));
     }
     Ok(reply)
+}
+
+/// What became of an action, as far as somebody wants to know.
+fn action_line(row: &ActionRow) -> Option<String> {
+    let why = row.reason.as_deref().map(|reason| format!(" ({})", printable(reason))).unwrap_or_default();
+    let (action, id) = (printable(&row.action), row.id);
+    match row.state {
+        ActionState::New | ActionState::Asked => {
+            Some(format!("it asks for {action}: lattice approve {id}, or lattice deny {id}"))
+        }
+        ActionState::Approved => Some(format!("{action} is not done yet{why}; try again: lattice approve {id}")),
+        ActionState::Denied => Some(format!("{action} was denied{why}")),
+        ActionState::Failed => Some(format!("{action} failed{why}")),
+        ActionState::Done => {
+            let result = row.result.as_ref()?;
+            let number = result.get("pr_number")?.as_u64()?;
+            let url = result.get("pr_url").and_then(Value::as_str).unwrap_or_default();
+            Some(format!("{action} is done: #{number} {}", printable(url)).trim_end().to_owned())
+        }
+    }
 }
 
 /// The options that answer what a sprite asked for, with names and types where it said them.

@@ -324,6 +324,7 @@ fn sprite_name(text: &str) -> Result<String, String> {
 fn reach(text: &str) -> Result<Reach, String> {
     match text {
         "none" => Ok(Reach::None),
+        hosts if hosts.split(',').any(|host| host == "none") => Err("`none` has no hosts beside it".to_owned()),
         hosts => hosts.split(',').map(NetworkHost::new).collect::<Result<_, _>>().map(Reach::Hosts),
     }
 }

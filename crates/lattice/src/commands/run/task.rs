@@ -36,6 +36,7 @@ impl Task {
     pub(super) fn new(words: &[String]) -> Result<Self, Failure> {
         let number = |text: &str| text.trim_start_matches('#').parse::<u64>().ok();
         match words {
+            [text] if text.trim().is_empty() => Err(Failure::usage("there is nothing to do in an empty text")),
             [text] => Ok(Self::Text(text.clone())),
             [kind, text] if kind == "issue" || kind == "pr" => match (kind.as_str(), number(text)) {
                 ("issue", Some(number)) => Ok(Self::Issue(number)),
