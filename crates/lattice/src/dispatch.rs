@@ -46,7 +46,7 @@ fn run(arguments: Vec<OsString>) -> Code {
     };
     let cli = match Cli::try_parse_from(&arguments) {
         Ok(cli) => cli,
-        Err(error) => return usage(&arguments, &closest_first(error)),
+        Err(error) => return usage(&arguments, &closest_first(error, &arguments)),
     };
     let mut global = cli.global;
     if let Some(Command::Plan(arguments)) = &cli.command {
@@ -140,9 +140,13 @@ const ELSEWHERE: [(&[&str], &[&str]); 11] = [
 ];
 
 /// Suggests what was most probably meant first, and no abbreviations: a letter is like everything that has it.
-fn closest_first(mut error: clap::Error) -> clap::Error {
+fn closest_first(mut error: clap::Error, arguments: &[OsString]) -> clap::Error {
     let Some(ContextValue::String(typed)) = error.get(ContextKind::InvalidSubcommand) else { return error };
-    let known = ELSEWHERE.iter().find(|(words, _)| words.contains(&typed.as_str()));
+    // Commands of commands are others.
+    let is_option = |argument: &&OsString| argument.to_string_lossy().starts_with('-');
+    let is_first =
+        arguments.iter().skip(1).find(|argument| !is_option(argument)).is_some_and(|first| first == typed.as_str());
+    let known = ELSEWHERE.iter().find(|(words, _)| is_first && words.contains(&typed.as_str()));
     let names: Vec<String> = match (known, error.get(ContextKind::SuggestedSubcommand)) {
         (Some((_, ours)), _) => ours.iter().map(|name| (*name).to_owned()).collect(),
         (None, Some(ContextValue::Strings(names))) => {

@@ -22,6 +22,9 @@ use crate::app::App;
 use crate::error::Failure;
 use crate::output::Reply;
 
+/// The share of its budget from which on a pack would hardly have room for another file.
+const ALMOST_FULL: f64 = 0.9;
+
 /// Pack the code that a request needs into a prompt within a token budget
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
@@ -269,6 +272,13 @@ fn reply(app: &App, arguments: &Arguments, packed: Packed) -> Result<Reply, Fail
     }
     for warning in &packed.warnings {
         reply = reply.note(format!("warning: {warning}"));
+    }
+    if packed.ranked.len() > arguments.max_files && utilization < ALMOST_FULL {
+        reply = reply.note(format!(
+            "there is room left: {} of {} that have to do with the request were looked at; --max-files takes more in",
+            arguments.max_files,
+            count(packed.ranked.len(), "file")
+        ));
     }
     Ok(reply.note(format!(
         "{} of {} tokens ({:.1}%), {}, sha256 {}",
