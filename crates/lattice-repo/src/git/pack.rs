@@ -131,13 +131,39 @@ impl Pack {
     pub(crate) fn write(self, git: &Git, common_dir: &Path) -> Result<(), GitError> {
         let packed = Packed::new(&self.objects, self.hex_len)?;
         if self.objects.len() < KEEP_FROM {
-            return git.call("unpack-objects").arg("-q").stdin(packed.stream).run().map(drop);
+            git.call("unpack-objects").arg("-q").stdin(packed.stream).run()?;
+            return self.check_stored(git, common_dir);
         }
         if shares_files(common_dir) {
             // Who may read the files is a matter of configuration that git knows best.
             return git.call("index-pack").arg("--stdin").stdin(packed.stream).run().map(drop);
         }
         packed.install(&git.objects_dir(common_dir).join("pack"))
+    }
+
+    /// With one flush for many objects, git writes them elsewhere first, and does not look whether it could move them to
+    /// their place: it ends with success where a folder must not be written or the disk is full.
+    fn check_stored(&self, git: &Git, common_dir: &Path) -> Result<(), GitError> {
+        let folder = git.objects_dir(common_dir);
+        let file = |id: Oid| {
+            let name = id.to_string();
+            folder.join(&name[..2]).join(&name[2..])
+        };
+        let elsewhere: Vec<_> = self.objects.iter().map(|object| object.id).filter(|id| !file(*id).exists()).collect();
+        if elsewhere.is_empty() {
+            return Ok(());
+        }
+        // What was there before may be in a pack.
+        let names: String = elsewhere.iter().map(|id| format!("{id}\n")).collect();
+        let told = git.call("cat-file").arg("--batch-check").stdin(names.into_bytes()).run()?;
+        let told = String::from_utf8_lossy(&told);
+        match elsewhere.iter().zip(told.lines()).find(|(_, line)| line.ends_with(" missing")) {
+            Some((id, _)) => {
+                let source = std::io::Error::other("git could not put the object there");
+                Err(GitError::Write { path: file(*id), source })
+            }
+            None => Ok(()),
+        }
     }
 }
 

@@ -1,5 +1,5 @@
 //! Calls that fail instead of a process that dies: a disk that cannot be flushed, no more descriptors, no more
-//! processes, arguments that are too long, no memory.
+//! processes, arguments that are too long, no memory, a folder that must not be written.
 
 use lattice_testkit::tracer::{Errno, Fault};
 
@@ -50,6 +50,17 @@ fn f8_without_processes_memory_or_descriptors_nothing_is_half_done() {
         let mut all = failing(whole, "execve", &[Errno::EAGAIN, Errno::E2BIG, Errno::ENOMEM], 20);
         all.extend(failing(whole, "openat", &[Errno::EMFILE, Errno::ENFILE], 12));
         all
+    };
+    let troubles = troubles(choose, Interrupted::MaySucceed);
+    assert!(troubles.is_empty(), "{}", troubles.join("\n==========\n"));
+}
+
+#[test]
+fn f9_a_folder_that_must_not_be_written_stops_an_operation_and_loses_nothing() {
+    let errors = [Errno::EACCES, Errno::EROFS];
+    let choose = |whole: &Whole| {
+        let names = [("openat", 8), ("mkdir", 12), ("rename", 8)];
+        names.into_iter().flat_map(|(name, at_most)| failing(whole, name, &errors, at_most)).collect()
     };
     let troubles = troubles(choose, Interrupted::MaySucceed);
     assert!(troubles.is_empty(), "{}", troubles.join("\n==========\n"));

@@ -1,5 +1,6 @@
 //! Full and read-only disks.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use lattice_testkit::{Lattice, Setup, TestRepo, assert_same, power};
@@ -113,4 +114,41 @@ fn a_read_only_disk_can_be_read_and_nothing_else() {
         assert_eq!(output.stdout, "", "{args:?} claims nothing");
     }
     assert_same(&before, &repo.state());
+}
+
+/// The folders below `objects` that a repository has.
+fn object_folders(repo: &TestRepo) -> BTreeSet<String> {
+    let entries = std::fs::read_dir(repo.dir().join(".git/objects")).expect("every repository has objects");
+    entries.map(|entry| entry.expect("it can be read").file_name().to_string_lossy().into_owned()).collect()
+}
+
+#[test]
+fn objects_that_git_could_not_put_in_their_place_are_missed_before_a_ref_names_them() {
+    let modify = ["modify", "-m", "Another message"];
+    let repo = || TestRepo::draw("main <- api* <- ui");
+    let whole = repo();
+    let before = object_folders(&whole);
+    lattice(&whole).args(modify).ok();
+    // Git needs no file for the empty tree, which is in this one.
+    let made: Vec<_> = object_folders(&whole).difference(&before).filter(|folder| *folder != "4b").cloned().collect();
+    assert!(made.len() > 2, "{made:?}");
+    let mut refused = 0;
+    for folder in made {
+        let repo = repo();
+        let before = repo.state();
+        // Nobody can make a folder there, and git does not say so.
+        let place = repo.dir().join(".git/objects").join(&folder);
+        std::fs::write(&place, "").expect("the folder is ours");
+        let output = lattice(&repo).args(modify).run();
+        std::fs::remove_file(place).expect("it was just written");
+        assert!(!repo.op_state_path().exists(), "{}", output.snapshot());
+        // Records have another id each time, so not every folder is needed twice.
+        if output.code != Some(0) {
+            refused += 1;
+            assert_same(&before, &repo.state());
+            lattice(&repo).args(modify).ok();
+        }
+        repo.git(&["fsck", "--no-dangling"]);
+    }
+    assert!(refused > 1, "only {refused} objects were missed");
 }
