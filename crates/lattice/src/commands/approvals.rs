@@ -173,7 +173,8 @@ fn decide(app: &App, id: i64, preview: Preview, refusal: Option<&str>) -> Result
     let (text, notes, code) = (reply.text.clone(), reply.notes.clone(), reply.code);
     let line = told(&row).text;
     let reply = Reply::new(done(&row, Some(reply.fields())), line + &text).code(code);
-    Ok(notes.into_iter().fold(reply, Reply::note))
+    let said = run::action_line(&row);
+    Ok(notes.into_iter().filter(|note| Some(note) != said.as_ref()).fold(reply, Reply::note))
 }
 
 /// What was decided before stays decided.

@@ -188,7 +188,7 @@ fn told(store: &Store, name: &str, outcome: String, landing: Landing) -> Result<
 }
 
 /// What became of an action, as far as somebody wants to know.
-fn action_line(row: &ActionRow) -> Option<String> {
+pub(crate) fn action_line(row: &ActionRow) -> Option<String> {
     let why = row.reason.as_deref().map(|reason| format!(" ({})", printable(reason))).unwrap_or_default();
     let (action, id) = (printable(&row.action), row.id);
     match row.state {

@@ -34,7 +34,7 @@ use crate::output::{Document, Reply, err, printable};
 use crate::prompt;
 
 use bare::SandboxChoice;
-pub(crate) use follow::{Begin, follow_to_end, land_work, recorded};
+pub(crate) use follow::{Begin, action_line, follow_to_end, land_work, recorded};
 pub(crate) use prepare::{Going, place, spec};
 use task::{Task, Work};
 
