@@ -19,6 +19,7 @@ usage: cargo xtask <task>
   fuzz [SECONDS]         libFuzzer on what reads foreign bytes, so long for each target; unless told 120, for docs/benchmarks.md
   fuzz stack [N [SEED]]  random commands and plain git against an oracle; unless told 100,000 steps, for docs/benchmarks.md
   kill [POINTS [SEED]]   kill commands at system calls; unless told at every call of every command, for docs/benchmarks.md
+  faults [POINTS [SEED]] let system calls of commands fail; unless told every call once, for docs/benchmarks.md
   crowd [ROUNDS]         32 processes at once
   others [N [SEED]]      others push to the remote meanwhile; unless told 5,000 steps, for docs/benchmarks.md
   cycles [CYCLES [SEED]] checkpoints and restores of a sprite, with kills
@@ -44,7 +45,9 @@ fn main() -> ExitCode {
         ["fuzz", "stack", ..] => storm::run(root, "fuzz", &words[2..]),
         ["fuzz"] => fuzz::run(root, None),
         ["fuzz", seconds] => fuzz::run(root, Some(seconds)),
-        ["kill" | "crowd" | "others" | "cycles" | "sprites" | "resumes", ..] => storm::run(root, words[0], &words[1..]),
+        ["kill" | "faults" | "crowd" | "others" | "cycles" | "sprites" | "resumes", ..] => {
+            storm::run(root, words[0], &words[1..])
+        }
         ["openapi"] => openapi::write(),
         ["samples"] => samples::fetch(),
         ["conformance"] => conformance::write(root),

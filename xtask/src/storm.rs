@@ -21,7 +21,7 @@ struct Storm {
     task: &'static str,
 }
 
-const STORMS: [Storm; 7] = [
+const STORMS: [Storm; 8] = [
     Storm {
         name: "fuzz",
         suite: "storm",
@@ -41,6 +41,16 @@ const STORMS: [Storm; 7] = [
         amount: "every point of every command",
         about: "Commands killed at every call that changes a file or starts a process.",
         task: "kill",
+    },
+    Storm {
+        name: "faults",
+        suite: "storm",
+        test: "faults::a_call_that_fails_leaves_the_old_state_the_new_one_or_both_ways_out",
+        variables: &["LATTICE_FAULT_POINTS", "LATTICE_FAULT_SEED"],
+        otherwise: "0",
+        amount: "every call of every command",
+        about: "Commands in which a call fails: no permission, no space, a broken disk, no memory.",
+        task: "faults",
     },
     Storm {
         name: "crowd",

@@ -34,7 +34,7 @@ const STORMS: [(&str, &str); 3] =
     [("LATTICE_FUZZ_STEPS", "3000"), ("LATTICE_KILL_POINTS", "200"), ("LATTICE_OTHERS_STEPS", "300")];
 
 /// Where the draws begin; a storm that finds something says it.
-const SEEDS: [&str; 3] = ["LATTICE_FUZZ_SEED", "LATTICE_KILL_SEED", "LATTICE_OTHERS_SEED"];
+const SEEDS: [&str; 4] = ["LATTICE_FUZZ_SEED", "LATTICE_KILL_SEED", "LATTICE_FAULT_SEED", "LATTICE_OTHERS_SEED"];
 
 /// Installs what is missing, then runs all checks and stops at the first that fails.
 ///

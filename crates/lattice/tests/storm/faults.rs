@@ -1,9 +1,17 @@
 //! Calls that fail instead of a process that dies: a disk that cannot be flushed, no more descriptors, no more
 //! processes, arguments that are too long, no memory, a folder that must not be written.
 
+use lattice_testkit::asked::{number, seed};
 use lattice_testkit::tracer::{Errno, Fault};
 
-use crate::kill::{self, Interrupted, Whole};
+use crate::action::Random;
+use crate::kill::{self, Interrupted, Strike, Whole};
+
+/// How many calls are drawn in every test run; `cargo xtask faults` takes all of them.
+const POINTS: u64 = 40;
+
+/// What a disk, a folder or a system without resources answers.
+const ERRORS: [Errno; 4] = [Errno::EACCES, Errno::ENOSPC, Errno::EIO, Errno::ENOMEM];
 
 /// A command of the table, and the fate of one of its calls.
 type Failing = (&'static str, usize, Errno);
@@ -64,4 +72,36 @@ fn f9_a_folder_that_must_not_be_written_stops_an_operation_and_loses_nothing() {
     };
     let troubles = troubles(choose, Interrupted::MaySucceed);
     assert!(troubles.is_empty(), "{}", troubles.join("\n==========\n"));
+}
+
+/// One call of a command, with its number among those of its name.
+fn at_call(wholes: &[Whole], case: usize, point: usize, error: Errno) -> Fault {
+    let points = &wholes[case].points;
+    let name = points[point].name;
+    Fault::Fail(name, points[..point].iter().filter(|before| before.name == name).count(), error)
+}
+
+/// Calls that are to fail: all, each once, or some that are drawn from a seed.
+fn strikes(wholes: &[Whole], seed: u64) -> Vec<Strike> {
+    let mut random = Random::new(seed);
+    // A lock that git itself could not remove stays, and is named by the next command.
+    let counts = |case: usize, point: usize| wholes[case].points[point].name != "unlink";
+    let calls = |case: usize| (0..wholes[case].points.len()).map(move |point| (case, point));
+    let all: Vec<_> = (0..wholes.len()).flat_map(calls).filter(|(case, point)| counts(*case, *point)).collect();
+    let places: Vec<_> = match number("LATTICE_FAULT_POINTS").unwrap_or(POINTS) {
+        0 => all,
+        drawn => (0..drawn).map(|_| all[random.below(all.len())]).collect(),
+    };
+    let strike = |(case, point)| {
+        let error = ERRORS[random.below(ERRORS.len())];
+        (case, at_call(wholes, case, point, error), kill::WAYS[random.below(kill::WAYS.len())])
+    };
+    places.into_iter().map(strike).collect()
+}
+
+#[test]
+fn a_call_that_fails_leaves_the_old_state_the_new_one_or_both_ways_out() {
+    let seed = seed("LATTICE_FAULT_SEED");
+    let wholes = kill::wholes();
+    kill::strike(&wholes, &strikes(&wholes, seed));
 }
