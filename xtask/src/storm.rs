@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use crate::Failure;
 use crate::bench::{Section, write_report};
 use crate::memory;
+use crate::openapi;
 use crate::process::Call;
 
 /// A kind of storm: its name, its test in one of the suites of the program, its variables in the order of the arguments, and what is meant without them.
@@ -119,6 +120,9 @@ pub fn run(root: &Path, name: &str, arguments: &[&str]) -> Result<(), Failure> {
     };
     if arguments.len() > storm.variables.len() || arguments.iter().any(|number| number.parse::<u64>().is_err()) {
         return problem(format!("`{name}` takes numbers, at most {}", storm.variables.len()));
+    }
+    if storm.name == "others" {
+        openapi::ensure()?;
     }
     let whole = arguments.is_empty();
     let mut environment: Vec<_> = storm.variables.iter().copied().zip(arguments.iter().copied()).collect();
