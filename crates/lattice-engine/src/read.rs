@@ -71,6 +71,11 @@ impl Engine {
         }
     }
 
+    /// What each commit after `from` changes up to `to`, as text.
+    pub fn history_text(&self, from: Oid, to: Oid) -> Result<String, EngineError> {
+        Ok(self.repo.history_text(from, to)?)
+    }
+
     /// The branch that a tracked one stands on.
     pub fn parent_of(&self, branch: &BranchName) -> Result<Option<BranchName>, EngineError> {
         let snapshot = self.scan(ReadWorkingCopy::No)?;

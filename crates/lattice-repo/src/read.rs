@@ -57,6 +57,11 @@ impl Repo {
         self.git.commit_lines(ids)
     }
 
+    /// What each commit after `from` changes up to `to`, as text.
+    pub fn history_text(&self, from: Oid, to: Oid) -> Result<String, GitError> {
+        self.git.history_text(from, to)
+    }
+
     /// The difference between two commits, as Git prints it.
     pub fn diff(&self, from: Oid, to: Oid, shape: DiffShape) -> Result<String, GitError> {
         self.git.diff(from, to, shape)

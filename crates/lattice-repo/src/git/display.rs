@@ -53,6 +53,14 @@ impl Git {
         Ok(String::from_utf8_lossy(&call.run()?).into_owned())
     }
 
+    /// What each commit after `from` changes up to `to`, as text whatever it is, with what is said about it.
+    pub(crate) fn history_text(&self, from: Oid, to: Oid) -> Result<String, GitError> {
+        let arguments =
+            ["--patch", "--text", "--no-ext-diff", "--no-color", "--no-textconv", "--diff-merges=first-parent"];
+        let call = self.call("log").args(arguments).arg(format!("{from}..{to}")).arg("--");
+        Ok(String::from_utf8_lossy(&call.run()?).into_owned())
+    }
+
     /// What `git fsck` has to say about connections between objects; empty if nothing.
     pub(crate) fn broken_objects(&self) -> Result<Vec<String>, GitError> {
         let arguments = ["--connectivity-only", "--no-dangling", "--no-progress"];

@@ -42,6 +42,8 @@ pub enum Rule {
     ResumeNotAcknowledged,
     UnknownAction,
     ErrorWithoutCheckpoint,
+    /// A credential that the agent was given is in its commits.
+    SecretCommitted,
     /// The agent changed the remotes of its repository.
     RemoteEdited,
     /// The agent wanted to reach what it may not reach.
@@ -69,6 +71,7 @@ impl Rule {
             Self::ResumeNotAcknowledged => "resume-not-acknowledged",
             Self::UnknownAction => "unknown-action",
             Self::ErrorWithoutCheckpoint => "error-without-checkpoint",
+            Self::SecretCommitted => "secret-committed",
             Self::RemoteEdited => "remote-edited",
             Self::NetworkRefused => "network-refused",
         }
@@ -94,6 +97,7 @@ impl Rule {
             | Self::AfterWaiting
             | Self::ResumeNotAcknowledged
             | Self::UnknownAction
+            | Self::SecretCommitted
             | Self::RemoteEdited
             | Self::NetworkRefused => Weight::Violation,
         }

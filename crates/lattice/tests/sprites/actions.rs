@@ -336,6 +336,31 @@ fn a_credential_reaches_the_agent_and_no_record() {
 }
 
 #[test]
+fn a_credential_in_commits_is_named_and_not_pushed() {
+    let world = World::git();
+    world.configure("[credentials]\napi = { env = \"API_KEY\" }\n");
+    let commits = "lattice emit info resumed\n\
+        sed -n 's/.*\"value\": \"\\(.*\\)\".*/\\1/p' .lattice/resume.json > key.txt\n\
+        git add key.txt && git commit -q -m 'Add a key'\n\
+        git rm -q key.txt && git commit -q -m 'Take it out again'\n\
+        lattice emit action-request PUSH_TO_BRANCH --param branch=sprite/leak\n\
+        lattice emit completed --status success --summary done\nexit 0\n";
+    let script = format!("if [ -e .lattice/resume.json ]; then\n{commits}fi\n{FETCHES}");
+    let words = ["run", "Do it", "--name", "leak", "--allow", "fetch_credential", "--allow", "push_to_branch"];
+    let refs = world.remote.git(&["for-each-ref"]);
+    let program = world.lattice().env("API_KEY", "sekret-value-1234").args(words);
+    let out = program.args(["--", "bash", "-c", script.as_str()]).run();
+    assert_eq!(out.code, Some(0), "{}\n{}", out.snapshot(), log(&world.repo, "leak"));
+    for part in
+        ["warning: a credential that it was given is in the commits of `sprite/leak`", "PUSH_TO_BRANCH failed ("]
+    {
+        assert!(out.stderr.contains(part), "{part}: {}", out.snapshot());
+    }
+    assert_eq!(rules(&world.repo, "leak"), ["secret-committed"]);
+    assert_eq!(world.remote.git(&["for-each-ref"]), refs, "nothing reached the remote");
+}
+
+#[test]
 fn whoever_is_killed_at_whichever_step_the_effect_comes_once() {
     for step in ["decided", "approved", "intent", "effect", "receipt", "delivered"] {
         let world = World::git();

@@ -10,6 +10,7 @@ use lattice_sprites::store::{ActionRow, ActionState, Sprite, Store};
 use serde_json::{Map, Value, json};
 
 use super::follow::{Begin, land_work, recorded};
+use super::leak;
 use crate::app::{App, Format, Interaction, Noise};
 use crate::commands::sprite::resume;
 use crate::error::Failure;
@@ -140,6 +141,9 @@ fn landed(
             place.restore(checkpoint).map_err(PlaceError::from)?;
         }
         land_work(app, &store, (place, sprite), Collect::Commits)?;
+    }
+    if let [branch, ..] = leak::leaked(app, &store, sprite).map_err(failed)?.as_slice() {
+        return Err(LandError::Other(format!("a credential that it was given is in the commits of `{branch}`")));
     }
     let run = recorded(&store.sprite(&sprite.name).map_err(|error| LandError::Other(error.to_string()))?);
     let names = run["names"].as_object().cloned().unwrap_or_default();

@@ -16,7 +16,7 @@ use lattice_sprites::store::{ActionRow, ActionState, Answer, Effect, Sprite, Spr
 use serde_json::{Value, json};
 
 use super::interrupt::Interruptible;
-use super::{LandedDocument, RunDocument, act, left};
+use super::{LandedDocument, RunDocument, act, leak, left};
 use crate::app::{App, Format, Noise};
 use crate::commands::sprite;
 use crate::error::{Code, Failure};
@@ -60,6 +60,9 @@ pub(crate) fn follow_to_end(
         // What cannot be removed now is removed after the next session, or with the sprite.
         let _ = place.tidy();
         note_remotes(app, store, sprite, &landing)?;
+        if verdict != Verdict::Waiting {
+            leak::note(app, store, sprite)?;
+        }
         act::settle(app, store, sprite, act::When::AtRest)?;
         act::ask_here(app, store, sprite)?;
         let goes_on = match verdict {

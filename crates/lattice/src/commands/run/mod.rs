@@ -6,6 +6,7 @@ mod folder;
 mod follow;
 mod install;
 mod interrupt;
+mod leak;
 pub(crate) mod left;
 mod network;
 mod prepare;
