@@ -16,12 +16,12 @@ const SHORTEST: usize = 6;
 
 /// The landed branches that have a credential in their commits.
 pub(super) fn leaked(app: &App, store: &Store, sprite: &Sprite) -> Result<Vec<String>, Failure> {
+    let run = recorded(&store.sprite(&sprite.name)?);
+    let (Some(landed), Ok(base)) = (run["landed"].as_object(), Oid::new(&sprite.base)) else { return Ok(Vec::new()) };
     let given = act::given_out(app, store, sprite)?;
     // A patch has each line by itself.
     let lines = given.iter().filter_map(|value| value.lines().max_by_key(|line| line.len()));
     let lines: Vec<_> = lines.filter(|line| line.len() >= SHORTEST).collect();
-    let run = recorded(&store.sprite(&sprite.name)?);
-    let (Some(landed), Ok(base)) = (run["landed"].as_object(), Oid::new(&sprite.base)) else { return Ok(Vec::new()) };
     if lines.is_empty() {
         return Ok(Vec::new());
     }
