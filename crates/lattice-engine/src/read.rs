@@ -1,12 +1,16 @@
 //! What commands that only look need beyond a snapshot.
 
+use std::collections::BTreeMap;
+
+use lattice_model::branch::{BranchMetadataV1, PrState};
 use lattice_model::command::squash::BranchHunk;
 use lattice_model::doctor;
+use lattice_model::host::PullState;
 use lattice_model::id::Oid;
 use lattice_model::issue::Severity;
 use lattice_model::name::BranchName;
 use lattice_model::snapshot::Snapshot;
-use lattice_repo::{CommitLine, DiffShape, ReadWorkingCopy};
+use lattice_repo::{CommitLine, DiffShape, Look, ReadWorkingCopy};
 
 use crate::{Engine, EngineError};
 
@@ -80,6 +84,20 @@ impl Engine {
     pub fn parent_of(&self, branch: &BranchName) -> Result<Option<BranchName>, EngineError> {
         let snapshot = self.scan(ReadWorkingCopy::No)?;
         Ok(snapshot.metadata_of(branch).map(|(metadata, _)| metadata.parent.name().clone()))
+    }
+
+    /// Branches that are known to have an open pull request, with its number. Changes nothing.
+    pub fn open_pulls(&self) -> Result<BTreeMap<BranchName, u64>, EngineError> {
+        let pull = |metadata: &BranchMetadataV1| match &metadata.pr {
+            PrState::Linked { number, last_known, .. }
+                if last_known.as_ref().is_none_or(|known| known.state == PullState::Open.as_str()) =>
+            {
+                Some((metadata.name.clone(), *number))
+            }
+            PrState::Linked { .. } | PrState::None {} => None,
+        };
+        let snapshot = self.scan_as(Look::Again, ReadWorkingCopy::No)?;
+        Ok(snapshot.tracked().filter_map(|(metadata, _)| pull(metadata)).collect())
     }
 
     /// All branches that can be named. Changes nothing.

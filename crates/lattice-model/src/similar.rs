@@ -14,9 +14,8 @@ pub fn similar<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) ->
 }
 
 /// Puts what is most like a name first.
-pub fn closest_first(name: &str, candidates: &mut [impl AsRef<str> + Ord]) {
-    let likeness = |candidate: &str| likeness(name, candidate);
-    candidates.sort_by(|a, b| likeness(b.as_ref()).total_cmp(&likeness(a.as_ref())).then_with(|| a.cmp(b)));
+pub fn closest_first(name: &str, candidates: &mut [String]) {
+    candidates.sort_by(|a, b| likeness(name, b).total_cmp(&likeness(name, a)).then_with(|| a.cmp(b)));
 }
 
 fn likeness(name: &str, candidate: &str) -> f64 {

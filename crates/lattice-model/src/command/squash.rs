@@ -9,6 +9,7 @@ use crate::id::Oid;
 use crate::issue::Issue;
 use crate::name::BranchName;
 use crate::plan::{Derivation, Expected, FreezeDraft, Hooks, LineChange, MetadataDraft, Place, Plan, Step, count};
+use crate::similar;
 use crate::snapshot::Snapshot;
 
 use super::restack::{Restack, claimed};
@@ -34,10 +35,28 @@ pub struct Split {
 pub enum SplitBy {
     /// Each commit becomes a branch; the newest keeps the name.
     Commit,
-    /// The changes of these files go to a branch below; paths from the top of the repository.
-    File(Vec<String>),
+    /// The changes of these files go to a branch below, of all that the branch changes; paths from the top of the repository.
+    File { paths: Vec<String>, changed: Vec<String> },
     /// These hunks go to a branch below.
     Hunk(Vec<BranchHunk>),
+}
+
+/// So many files are named to somebody who named another.
+const LISTED: usize = 5;
+
+/// Each path must be of a file, or of a folder with one, that the branch changes.
+fn check_paths(paths: &[String], changed: &[String]) -> Result<(), Refusal> {
+    let is_in = |path: &str, file: &String| {
+        file.strip_prefix(path).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    };
+    let unknown = paths.iter().find(|path| !changed.iter().any(|file| is_in(path, file)));
+    // Where there are no changes at all, more is amiss than a path.
+    let Some(unknown) = unknown.filter(|_| !changed.is_empty()) else { return Ok(()) };
+    let mut files = changed.to_vec();
+    similar::closest_first(unknown, &mut files);
+    files.truncate(LISTED);
+    let refusal = Refusal::new("nothing-left", format!("the branch changes nothing at `{unknown}`"));
+    Err(refusal.hint(format!("it changes {}", files.join(", "))))
 }
 
 /// One change of the current branch that can go elsewhere by itself.
@@ -122,7 +141,8 @@ impl Split {
         let own = Own::of(snapshot, branch)?;
         match &self.by {
             SplitBy::Commit => self.by_commit(snapshot, branch, &own),
-            SplitBy::File(paths) => {
+            SplitBy::File { paths, changed } => {
+                check_paths(paths, changed)?;
                 let lower = Derivation::Files { from: own.tip, onto: own.fork, paths: paths.clone() };
                 self.in_two(snapshot, branch, &own, lower)
             }

@@ -2,18 +2,14 @@
 
 mod hunks;
 
-use std::collections::BTreeMap;
-
 use clap::Args;
 use lattice_engine::{Engine, WorkingCopyNeed};
-use lattice_model::branch::{BranchMetadataV1, PrState};
 use lattice_model::command::delete::{Delete, DeleteReach, Pop};
 use lattice_model::command::fold::{Fold, KeptName};
 use lattice_model::command::rename::Rename;
 use lattice_model::command::reorder::{Reorder, line};
 use lattice_model::command::squash::{Revert, Split, SplitBy, Squash};
 use lattice_model::gate::Refusal;
-use lattice_model::host::PullState;
 use lattice_model::name::BranchName;
 use lattice_model::snapshot::Snapshot;
 
@@ -208,8 +204,9 @@ pub(crate) fn run_delete(app: &App, arguments: &DeleteArguments) -> Result<Reply
 
 pub(crate) fn run_rename(app: &App, arguments: &RenameArguments) -> Result<Reply, Failure> {
     let build = |_: &_, _: &_| Ok(Rename { name: arguments.name.clone(), hooks: app.hooks });
-    let snapshot = app.engine()?.glance("rename")?.snapshot;
-    let link = snapshot.head.branch().and_then(|current| Some((current.clone(), *open_pulls(&snapshot).get(current)?)));
+    let engine = app.engine()?;
+    let current = engine.glance("rename")?.snapshot.head.branch().cloned();
+    let link = current.and_then(|current| engine.open_pulls().ok()?.remove_entry(&current));
     let reply = change(app, ("rename", arguments.preview), WorkingCopyNeed::No, build)?;
     Ok(match link {
         Some((old, number)) => {
@@ -222,29 +219,16 @@ pub(crate) fn run_rename(app: &App, arguments: &RenameArguments) -> Result<Reply
 /// Does what removes branches, and names their pull requests, which nothing here closes.
 fn removing(app: &App, remove: impl FnOnce() -> Result<Reply, Failure>) -> Result<Reply, Failure> {
     // Whatever keeps this from being read keeps the command from its work, and is told by it.
-    let before = app.engine()?.glance("delete").map(|seen| open_pulls(&seen.snapshot)).unwrap_or_default();
+    let before = app.engine()?.open_pulls().unwrap_or_default();
     let mut reply = remove()?;
     if before.is_empty() {
         return Ok(reply);
     }
-    let after = app.later().engine()?.glance("delete")?.snapshot;
-    for (branch, number) in before.iter().filter(|(branch, _)| after.tip(branch).is_none()) {
+    let after = app.later().engine()?.branches()?;
+    for (branch, number) in before.iter().filter(|(branch, _)| !after.contains(branch)) {
         reply = reply.note(format!("#{number} of {branch} is still open on the host; lattice pr close {number}"));
     }
     Ok(reply)
-}
-
-/// Branches that are known to have an open pull request.
-fn open_pulls(snapshot: &Snapshot) -> BTreeMap<BranchName, u64> {
-    let pull = |metadata: &BranchMetadataV1| match &metadata.pr {
-        PrState::Linked { number, last_known, .. }
-            if last_known.as_ref().is_none_or(|known| known.state == PullState::Open.as_str()) =>
-        {
-            Some((metadata.name.clone(), *number))
-        }
-        PrState::Linked { .. } | PrState::None {} => None,
-    };
-    snapshot.tracked().filter_map(|(metadata, _)| pull(metadata)).collect()
 }
 
 pub(crate) fn run_revert(app: &App, arguments: &RevertArguments) -> Result<Reply, Failure> {

@@ -80,7 +80,9 @@ fn commits_on_a_detached_head_land() {
     assert_eq!(repo.metadata("sprite/two-detached")["parent"]["name"], json!("main"));
     assert_eq!(agent(&repo, "looks", "git checkout -q --detach").code, Some(0));
     assert_eq!(repo.git(&["branch", "--list", "sprite/looks*"]), "", "a HEAD that is somewhere is no work");
-    let waits = format!("{detached}; lattice emit waiting --reason r --checkpoint $(lattice checkpoint)");
+    // Not the commit that landed above, which it would be if it was made in the same second.
+    let other = detached.replace("echo w", "echo other");
+    let waits = format!("{other}; lattice emit waiting --reason r --checkpoint $(lattice checkpoint)");
     assert_eq!(agent(&repo, "lost", &waits).code, Some(4), "{}", log(&repo, "lost"));
     let lost = lattice(&repo).args(["sprite", "destroy", "lost", "--force"]).json();
     assert!(lost["lost"][0].as_str().is_some_and(|lost| lost.starts_with("sprite/lost at ")), "{lost:#}");

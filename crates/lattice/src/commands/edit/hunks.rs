@@ -12,16 +12,16 @@ use crate::error::Failure;
 use crate::output::{Reply, err, printable};
 use crate::prompt;
 
-/// So many files are named to somebody who named another.
-const LISTED: usize = 5;
-
 pub(super) fn split(app: &App, preview: Preview, numbers: &[usize]) -> Result<Reply, Failure> {
     let numbers = match numbers {
         [] => asked(app)?,
         given => given.to_vec(),
     };
     let build = |engine: &Engine, snapshot: &Snapshot| {
-        let picked = picked(&changes(engine, snapshot)?, &numbers)?;
+        let hunks = engine
+            .branch_hunks(snapshot)
+            .map_err(|error| Refusal::new("git-failed", format!("the changes cannot be read: {error}")))?;
+        let picked = picked(&hunks, &numbers)?;
         Ok(Split { by: SplitBy::Hunk(picked), hooks: app.hooks })
     };
     change(app, ("split", preview), WorkingCopyNeed::No, build)
@@ -29,29 +29,13 @@ pub(super) fn split(app: &App, preview: Preview, numbers: &[usize]) -> Result<Re
 
 pub(super) fn split_files(app: &App, preview: Preview, paths: &[String]) -> Result<Reply, Failure> {
     let build = |engine: &Engine, snapshot: &Snapshot| {
-        check_paths(&changes(engine, snapshot)?, paths)?;
-        Ok(Split { by: SplitBy::File(paths.to_vec()), hooks: app.hooks })
+        // What keeps them from being read keeps the command from its work, and is told by it.
+        let hunks = engine.branch_hunks(snapshot).unwrap_or_default();
+        let mut changed: Vec<_> = hunks.iter().map(|hunk| hunk.path().to_owned()).collect();
+        changed.dedup();
+        Ok(Split { by: SplitBy::File { paths: paths.to_vec(), changed }, hooks: app.hooks })
     };
     change(app, ("split", preview), WorkingCopyNeed::No, build)
-}
-
-fn changes(engine: &Engine, snapshot: &Snapshot) -> Result<Vec<BranchHunk>, Refusal> {
-    let failed = |error| Refusal::new("git-failed", format!("the changes cannot be read: {error}"));
-    engine.branch_hunks(snapshot).map_err(failed)
-}
-
-/// Each path must be of a file, or of a folder with one, that the branch changes.
-fn check_paths(hunks: &[BranchHunk], paths: &[String]) -> Result<(), Refusal> {
-    let is_in =
-        |path: &str, file: &str| file.strip_prefix(path).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
-    let unknown = paths.iter().find(|path| !hunks.iter().any(|hunk| is_in(path, hunk.path())));
-    // Where there are no changes at all, more is amiss than a path.
-    let Some(unknown) = unknown.filter(|_| !hunks.is_empty()) else { return Ok(()) };
-    let mut files: Vec<_> = hunks.iter().map(BranchHunk::path).collect();
-    files.dedup();
-    lattice_model::similar::closest_first(unknown, &mut files);
-    let refusal = Refusal::new("nothing-left", format!("the branch changes nothing at `{unknown}`"));
-    Err(refusal.hint(format!("it changes {}", files.iter().take(LISTED).copied().collect::<Vec<_>>().join(", "))))
 }
 
 /// The hunks with these numbers, in their own order.
